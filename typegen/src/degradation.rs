@@ -25,7 +25,6 @@ impl Degradation {
 /// A reason why a declaration says less than its schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum Reason {
     #[error("the schema is neither an object nor a boolean")]
     NotASchema,

@@ -51,7 +51,7 @@ impl FromStr for Detail {
     }
 }
 
-/// A word that is no [`Detail`].
+/// The error about a word that is not a [`Detail`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the detail must be one of name, summary, signature and full")]
 pub struct UnknownDetail;

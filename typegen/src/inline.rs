@@ -2,8 +2,8 @@
 //!
 //! A name costs a line and a look elsewhere, so it has to earn them. It does for a type that refers
 //! to itself, for one that is used twice, and for an object (or a choice between objects) that its
-//! author named: that is what a script wants to speak of. All of it is decided tool by tool, so
-//! that a declaration is the same whatever else is in the catalog.
+//! author named: a script may want to use its name. All of it is decided tool by tool, so
+//! that a declaration does not depend on the rest of the catalog.
 
 use std::collections::{HashMap, HashSet};
 
@@ -216,7 +216,7 @@ fn is_plain(ty: &Type) -> bool {
     plain
 }
 
-/// The definition that a property's type is, but for `null` and arrays.
+/// The definition that is a property's type, apart from `null` and arrays.
 fn held(ty: &Type) -> Option<(TypeId, &'static str)> {
     match ty {
         Type::Named(id) => Some((*id, "")),
@@ -231,18 +231,18 @@ fn held(ty: &Type) -> Option<(TypeId, &'static str)> {
 
 fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
     let mut uses = vec![0_usize; own.len()];
-    let mut told_there = vec![true; own.len()];
+    let mut has_place = vec![true; own.len()];
     let mut seen = HashSet::new();
     let mut open = vec![&lowered.input, &lowered.output];
     for root in [&lowered.input, &lowered.output] {
-        count(root, true, &mut uses, &mut told_there);
+        count(root, true, &mut uses, &mut has_place);
     }
     while let Some(ty) = open.pop() {
         for id in ty.mentions() {
             if let Some(definition) = own.get(id)
                 && seen.insert(id)
             {
-                count(&definition.body, false, &mut uses, &mut told_there);
+                count(&definition.body, false, &mut uses, &mut has_place);
                 open.push(&definition.body);
             }
         }
@@ -256,7 +256,7 @@ fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
             let uses = uses.get(id).copied().unwrap_or_default();
             let structured = definition.wanted_name.is_some() && is_structured(&definition.body);
             let label = definition.root && is_label(definition, tool);
-            let homeless = definition.doc.is_some() && !flag(&told_there);
+            let homeless = definition.doc.is_some() && !flag(&has_place);
             flag(&recursive)
                 || uses > 1
                 || flag(&shared)
@@ -266,13 +266,13 @@ fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
         .collect()
 }
 
-/// Counts a type's mentions, and clears `told_there` where a comment would have no place.
-fn count(ty: &Type, root: bool, uses: &mut [usize], told_there: &mut [bool]) {
+/// Counts a type's mentions, and clears `has_place` for a mention without a place for a comment.
+fn count(ty: &Type, root: bool, uses: &mut [usize], has_place: &mut [bool]) {
     let mut open = vec![(ty, root)];
     while let Some((ty, told)) = open.pop() {
         match ty {
             Type::Named(id) => {
-                if let (Some(uses), Some(there)) = (uses.get_mut(*id), told_there.get_mut(*id)) {
+                if let (Some(uses), Some(there)) = (uses.get_mut(*id), has_place.get_mut(*id)) {
                     *uses += 1;
                     *there &= told;
                 }
@@ -338,7 +338,7 @@ fn set<T>(values: &mut [T], index: usize, value: T) {
     }
 }
 
-/// The definitions that another one of the tool equals, such as one that both its schemas carry.
+/// The definitions with an equal one in the same tool, such as one in both of its schemas.
 fn equal_elsewhere(own: &[Definition], uses: &[usize]) -> Vec<bool> {
     let mut by_name: HashMap<&str, Vec<TypeId>> = HashMap::new();
     for (id, definition) in own.iter().enumerate() {
@@ -350,7 +350,7 @@ fn equal_elsewhere(own: &[Definition], uses: &[usize]) -> Vec<bool> {
     }
     let mut equal = vec![false; own.len()];
     for ids in by_name.into_values() {
-        // More of one name are told apart by number, not shared.
+        // Further ones of the same name get a number, and are not shared.
         if let [a, b] = ids.as_slice()
             && let (Some(first), Some(second)) = (own.get(*a), own.get(*b))
             && first.body == second.body
@@ -362,7 +362,7 @@ fn equal_elsewhere(own: &[Definition], uses: &[usize]) -> Vec<bool> {
     equal
 }
 
-/// True if a type is an object with properties, or made of such.
+/// True if a type is an object with properties, or contains one.
 fn is_structured(ty: &Type) -> bool {
     match ty {
         Type::Object(object) => !object.properties.is_empty(),

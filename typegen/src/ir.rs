@@ -20,7 +20,7 @@ pub enum Type {
     Boolean,
     /// A number without a fraction.
     Integer,
-    /// An integer beyond those that a number holds exactly.
+    /// An integer that a number may not hold exactly.
     BigInt,
     /// Any number.
     Number,
@@ -194,7 +194,7 @@ impl Type {
         )
     }
 
-    /// True if every value of another plain type is one of this one.
+    /// True if this type has every value of the other plain type.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Boolean, Self::Literal(Literal::Boolean(_)))
@@ -306,7 +306,7 @@ fn with_one_choice(members: Vec<Type>) -> Vec<Type> {
     others
 }
 
-/// Tells of plain types whether one of these covers them, without comparing each with each.
+/// Finds whether one of these plain types covers a type, without comparing each with each.
 fn covered<'t>(by: &'t [Type]) -> impl Fn(&&'t Type) -> bool {
     let is_kind = |ty: &&Type| {
         matches!(

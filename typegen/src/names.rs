@@ -1,7 +1,6 @@
 //! Function names for tools: `{server}_{tool}`, injective over a catalog and
 //! the same whatever order the tools come in. Where a tool's own name begins with its server's,
-//! that is not repeated: `git_log` of `git` is `git_log`, and its long name `git_git_log` finds
-//! it too.
+//! that is not repeated: `git_log` of `git` is `git_log`.
 //!
 //! Everything that could make two tools answer to one name makes *all* of them lose it: a
 //! permission written for a plain name then matches nothing instead of the wrong tool. No name
@@ -14,20 +13,17 @@ use sha2::{Digest, Sha256};
 
 use crate::reserved::is_reserved_value;
 
-/// The most names of a server's removed tools that no other tool gets; a server with more of them
-/// than any list is long gives up the rest.
+/// The maximum number of names of a server's removed tools that stay reserved. No list is so long.
 const MAX_GONE: usize = 10_000;
-/// The round in which a suffix has all digits of its hash.
-const WHOLE_HASH: u32 = 8;
 
 /// Gives every (server, tool) pair its function name. A pair that comes twice counts once.
 pub fn assign<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Names {
     assign_after(&Names::default(), pairs)
 }
 
-/// Like [`assign`], for a catalog that changed: a pair with a name in `before` keeps it, whatever
-/// came or went since, and the name of a removed pair is kept for its return. So a name means one
-/// tool over a chain of catalogs; the set of suffixes depends on the catalogs before.
+/// Like [`assign`], for a catalog that changed: a pair with a name in `before` keeps it, and the name
+/// of a removed pair stays reserved for it. So a name means one tool over a chain of catalogs. Which
+/// tools have a suffix depends on the earlier catalogs.
 pub fn assign_after<'a>(
     before: &Names,
     pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -37,20 +33,19 @@ pub fn assign_after<'a>(
         .collect::<BTreeSet<_>>()
         .into_iter()
         .collect();
-    let natural: Vec<String> = pairs.iter().map(|(s, t)| natural_name(s, t)).collect();
+    let unsuffixed: Vec<String> = pairs.iter().map(|(s, t)| unsuffixed_name(s, t)).collect();
     let own: Vec<String> = pairs
         .iter()
-        .zip(&natural)
-        .map(|((server, _), natural)| before.own_name(server, natural.clone()))
+        .zip(&unsuffixed)
+        .map(|((server, _), unsuffixed)| before.own_name(server, unsuffixed.clone()))
         .collect();
     let functions = separate(&pairs, &own, before);
 
     let mut names = before.without(&pairs);
     let mut groups: BTreeMap<&str, Vec<Member>> = BTreeMap::new();
-    for ((&(server, tool), natural), function) in pairs.iter().zip(&natural).zip(functions) {
-        if function != *natural {
-            names.naturals.insert(function.clone(), natural.clone());
-            groups.entry(natural).or_default().push(Member {
+    for ((&(server, tool), unsuffixed), function) in pairs.iter().zip(&unsuffixed).zip(functions) {
+        if function != *unsuffixed {
+            groups.entry(unsuffixed).or_default().push(Member {
                 server: server.to_owned(),
                 tool: tool.to_owned(),
                 function: function.clone(),
@@ -60,12 +55,8 @@ pub fn assign_after<'a>(
             .functions
             .entry(server.to_owned())
             .or_default()
-            .insert(tool.to_owned(), function.clone());
-        names
-            .originals
-            .insert(function, (server.to_owned(), tool.to_owned()));
+            .insert(tool.to_owned(), function);
     }
-    names.add_long(&pairs, before);
     names.collisions = groups
         .into_iter()
         .map(|(name, members)| Collision {
@@ -80,11 +71,6 @@ pub fn assign_after<'a>(
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     functions: BTreeMap<String, BTreeMap<String, String>>,
-    originals: BTreeMap<String, (String, String)>,
-    /// The natural names of functions that are called otherwise.
-    naturals: BTreeMap<String, String>,
-    /// The long names of functions whose tools' names begin with their servers'.
-    long: BTreeMap<String, String>,
     collisions: Vec<Collision>,
     /// Names that no pair gets.
     reserved: BTreeSet<String>,
@@ -103,8 +89,8 @@ impl Names {
         }
     }
 
-    /// These names among `servers`: no name in this catalog, or in a later one, starts with another
-    /// server's prefix if that beginning is longer than its own server's.
+    /// Also reserves the prefixes of these servers: no name in this catalog, or in a later one, starts
+    /// with a server's prefix that is longer than the prefix of its own server.
     pub fn among<'a>(mut self, servers: impl IntoIterator<Item = &'a str>) -> Self {
         self.prefixes = servers.into_iter().map(prefix).collect();
         self
@@ -121,8 +107,8 @@ impl Names {
             let mut others = self.prefixes.iter().filter(|other| other.len() > own.len());
             others.any(|other| name.starts_with(other.as_str()))
         };
-        // The other prefixes end in an underscore and have only so many `$`, so that enough
-        // inserted `$` make the name differ from all of them.
+        // The loop ends: the other prefixes end in an underscore and contain few `$`, so with enough
+        // inserted `$` the name differs from all of them.
         while is_others(&name) && own.len() <= name.len() {
             name.insert(own.len(), '$');
         }
@@ -132,51 +118,6 @@ impl Names {
     /// The function a tool became.
     pub fn function(&self, server: &str, tool: &str) -> Option<&str> {
         Some(self.functions.get(server)?.get(tool)?.as_str())
-    }
-
-    /// The (server, tool) a function stands for.
-    pub fn original(&self, function: &str) -> Option<(&str, &str)> {
-        let (server, tool) = self.originals.get(function)?;
-        Some((server, tool))
-    }
-
-    /// The name that a function would have with no other server or tool beside it, if that is
-    /// another one.
-    pub fn natural(&self, function: &str) -> Option<&str> {
-        Some(self.naturals.get(function)?.as_str())
-    }
-
-    /// The name of a function with its server's name twice, if it has the name once because the
-    /// tool's own name has it too. No function has this name, and no other tool would.
-    pub fn long(&self, function: &str) -> Option<&str> {
-        Some(self.long.get(function)?.as_str())
-    }
-
-    fn add_long(&mut self, pairs: &[(&str, &str)], before: &Self) {
-        let mut wanted: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
-        for &(server, tool) in pairs {
-            let own = identifier(tool);
-            if after_server(&identifier(server), &own).is_some() {
-                let long = before.own_name(server, joined_name(server, &own));
-                wanted.entry(long).or_default().push((server, tool));
-            }
-        }
-        for (long, wanting) in wanted {
-            if let [(server, tool)] = *wanting
-                && !before.reserved.contains(&long)
-                && !self.originals.contains_key(&long)
-                && let Some(function) = self.function(server, tool).map(str::to_owned)
-            {
-                self.long.insert(function, long);
-            }
-        }
-    }
-
-    /// The name of a tool in a collision, with all 64 digits of its suffix. Shorter names have the
-    /// first eight digits, or sixteen, and so on; in longer names, the digits repeat.
-    pub fn suffixed(&self, server: &str, tool: &str) -> String {
-        let natural = natural_name(server, tool);
-        self.own_name(server, suffixed_name(&natural, WHOLE_HASH, (server, tool)))
     }
 
     /// The names more than one tool wanted, ordered by name.
@@ -190,7 +131,7 @@ impl Names {
         self.function(server, tool).or_else(gone)
     }
 
-    /// No pairs; pairs with names so far that are not among `pairs` count as gone.
+    /// The reserved names without the assigned ones. Pairs that are not among `pairs` count as gone.
     fn without(&self, pairs: &[(&str, &str)]) -> Self {
         let mut gone = self.gone.clone();
         for (server, tools) in &self.functions {
@@ -216,15 +157,15 @@ impl Names {
     }
 }
 
-/// A name that no tool got, because more than one tool wanted it, it is reserved, or it starts with
-/// the prefix of another server.
+/// A name that no tool got: several tools wanted it, it is reserved, or it starts with the prefix of
+/// another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// The name that was wanted.
     pub name: String,
     /// The tools that wanted the name and did not get it, ordered by server and tool. A single
-    /// member means that the name is another tool's suffixed name, was another tool's name before
-    /// this tool came, or could be another server's.
+    /// member means that the name is a suffixed or an earlier name of a different tool, or starts
+    /// with the prefix of a different server.
     pub members: Vec<Member>,
 }
 
@@ -239,16 +180,24 @@ pub struct Member {
     pub function: String,
 }
 
-/// The name a pair has when no other tool wants it.
-fn natural_name(server: &str, tool: &str) -> String {
-    let own = identifier(tool);
-    let short = after_server(&identifier(server), &own);
-    joined_name(server, &short.unwrap_or(own))
+/// The names that would be a tool's, and are not that of its function: the name without the suffix or
+/// `$` that keeps it apart from other names, and the name with the server's repeated.
+pub fn aliases(server: &str, tool: &str, function: &str) -> Vec<String> {
+    let whole = joined_name(&identifier(server), &identifier(tool));
+    let mut names = vec![unsuffixed_name(server, tool), whole];
+    names.dedup();
+    names.retain(|name| name != function);
+    names
 }
 
-/// A server and the rest of a name, as one name.
+/// The name that a pair gets if no other tool wants it and no other server's prefix begins it.
+fn unsuffixed_name(server: &str, tool: &str) -> String {
+    let (server, tool) = (identifier(server), identifier(tool));
+    joined_name(&server, &after_server(&server, &tool).unwrap_or(tool))
+}
+
 fn joined_name(server: &str, rest: &str) -> String {
-    let mut name = format!("{}_{rest}", identifier(server));
+    let mut name = format!("{server}_{rest}");
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         name.insert(0, '_');
     }
@@ -267,8 +216,7 @@ fn identifier(text: &str) -> String {
 }
 
 /// A tool's own name without its server's, where it begins with that as a word: `log` of
-/// `git_log`, and of `gitLog`. Not where that begins so again, since a long name could then be
-/// another tool's short one.
+/// `git_log`, and of `gitLog`. `None` where the rest begins with it again.
 fn after_server(server: &str, tool: &str) -> Option<String> {
     let rest = after_word(server, tool)?;
     let is_again = after_word(server, &rest).is_some();
@@ -298,27 +246,28 @@ fn after_word(word: &str, text: &str) -> Option<String> {
 
 /// The prefix of the names of a server's tools.
 pub fn prefix(server: &str) -> String {
-    let mut name = natural_name(server, "x");
+    let mut name = unsuffixed_name(server, "x");
     name.pop();
     name
 }
 
-/// Turns natural names into distinct ones.
+/// Makes names distinct.
 ///
 /// In each round, every pair that shares a name, or has a name that was given up before, takes its
 /// next suffix. The pairs that collide do not depend on order, so neither does the result, and a
-/// pair without a collision keeps its natural name whatever else is in the catalog.
+/// pair without a collision keeps its unsuffixed name whatever else is in the catalog.
 ///
 /// The rounds end: a suffix begins with the SHA-256 of its pair once it is long enough, so suffixed
-/// names stop colliding, and it grows with each round, so a natural name can be in the way of only
-/// one of them once.
-fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<String> {
-    let mut current: Vec<String> = natural.to_vec();
+/// names stop colliding, and it grows with each round, so an unsuffixed name can be in the way of
+/// only one of them once.
+fn separate(pairs: &[(&str, &str)], unsuffixed: &[String], before: &Names) -> Vec<String> {
+    let mut current: Vec<String> = unsuffixed.to_vec();
     let mut round: Vec<u32> = vec![0; pairs.len()];
-    // `None` is a name that was given up, or that no new tool can have.
+    // `None`: the name was given up, or is reserved.
     let mut holders: HashMap<String, Option<usize>> = HashMap::new();
-    let gone = before.gone.values().flat_map(BTreeMap::values);
-    for name in before.originals.keys().chain(gone).chain(&before.reserved) {
+    let known = before.functions.values().chain(before.gone.values());
+    let known = known.flat_map(BTreeMap::values);
+    for name in known.chain(&before.reserved) {
         holders.insert(name.clone(), None);
     }
     let mut moving = Vec::new();
@@ -346,15 +295,15 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
             }
         }
         for &index in &displaced {
-            if let (Some(name), Some(round), Some(pair), Some(natural)) = (
+            if let (Some(name), Some(round), Some(pair), Some(unsuffixed)) = (
                 current.get_mut(index),
                 round.get_mut(index),
                 pairs.get(index),
-                natural.get(index),
+                unsuffixed.get(index),
             ) {
                 *round += 1;
-                // The suffix begins with the underscore that another's prefix may end in.
-                *name = before.own_name(pair.0, suffixed_name(natural, *round, *pair));
+                // With the underscore of the suffix, the name may start with another prefix.
+                *name = before.own_name(pair.0, suffixed_name(unsuffixed, *round, *pair));
             }
         }
         moving = displaced.into_iter().collect();
@@ -362,11 +311,11 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
     current
 }
 
-/// The name of a pair in a round: eight more hexadecimal digits each time, of the same hash over
-/// and over. So a name tells if it is a pair's, in any round.
-fn suffixed_name(natural: &str, round: u32, (server, tool): (&str, &str)) -> String {
+/// The name of a pair in a round: each round adds eight hexadecimal digits of the pair's hash, from
+/// the start again after the last.
+fn suffixed_name(unsuffixed: &str, round: u32, (server, tool): (&str, &str)) -> String {
     let mut hash = Sha256::new();
-    // The version of these names: rules in people's configurations are for them.
+    // The version of these names. Rules in configurations depend on them.
     hash.update(1_u32.to_le_bytes());
     hash.update((server.len() as u64).to_le_bytes());
     hash.update(server);
@@ -377,7 +326,7 @@ fn suffixed_name(natural: &str, round: u32, (server, tool): (&str, &str)) -> Str
     let count = usize::try_from(round)
         .unwrap_or(usize::MAX)
         .saturating_mul(8);
-    let mut name = format!("{natural}_");
+    let mut name = format!("{unsuffixed}_");
     name.extend(digits.cycle().take(count));
     name
 }

@@ -1,9 +1,9 @@
 //! Names for declared types, over the whole catalog.
 //!
 //! A type keeps the name its author gave it where nothing else has it. Types that are equal under
-//! equal names are one type; types that differ under one name are told apart by the function they
-//! belong to. The names do not depend on which tools are shown, so a script written against a part
-//! of the declarations means the same against another part.
+//! equal names are one type; the function is added to the names of types that differ under one
+//! name. The names do not depend on which tools are shown, so a script written against a part
+//! of the declarations means the same against a different part.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -14,8 +14,8 @@ use crate::print::{Remarks, print_type};
 use crate::reserved::is_reserved_type;
 use crate::text::pascal_case;
 
-/// The most rounds of telling types apart by their references; after them, types still being told
-/// apart are not shared.
+/// The maximum number of rounds in which types are compared by their references. Types that are not
+/// settled after them are not shared.
 const MAX_ROUNDS: usize = 32;
 
 pub(crate) struct TypeNames {

@@ -46,7 +46,7 @@ pub(crate) fn push_comment(comment: &str, text: &mut String) {
 /// The binding strength of the place of a type, loosest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
-    /// After a colon, between brackets: anything stands as it is.
+    /// After a colon, between brackets: nothing needs parentheses.
     Union,
     /// Between `&`: a union needs parentheses.
     Intersection,
@@ -57,9 +57,9 @@ enum Precedence {
 /// The layout of objects: on several lines or on one.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
-    /// Several lines; further lines are indented by so many spaces.
+    /// Several lines; the number is the indentation of further lines.
     Block(usize),
-    /// One line, of at most so many bytes in all.
+    /// One line; the number is its maximum length in bytes.
     Line(usize),
 }
 
@@ -162,7 +162,7 @@ impl<'t> Printer<'_, 't> {
         let Some(count) = self.distinct(members, operator, inner, layout) else {
             return false;
         };
-        // A union of which only the first is left is that one, which may be an intersection.
+        // With one member left, the union is that member, which may be an intersection.
         let first = members.first();
         let loose = place > Precedence::Intersection
             && first.is_some_and(|member| matches!(member, Type::Intersection(_)));

@@ -16,7 +16,7 @@ fn is_line_of(list: &str, name: &str) -> bool {
 }
 
 /// Members every object inherits. A global function of such a name would hide the inherited one,
-/// and an optional property of such a name is never absent in the eyes of TypeScript.
+/// and TypeScript takes an optional property of such a name for always present.
 pub(crate) const OBJECT_MEMBERS: &[&str] = &[
     "__defineGetter__",
     "__defineSetter__",

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use callgate_text::is_invisible;
+
 /// The text of a comment between `/**` and `*/`: no layout but single line breaks and indentation,
 /// no invisible characters, at most `limit` bytes. The flag is true if the text was cut.
 pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
@@ -60,7 +62,7 @@ pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
     (inert(clean), cut)
 }
 
-/// A text that does not end the comment it stands in, and is no directive to the compiler there.
+/// A text that cannot end the comment around it, or be a directive to the compiler.
 fn inert(mut text: String) -> String {
     if text.contains("*/") {
         text = text.replace("*/", "*\\/");
@@ -71,7 +73,7 @@ fn inert(mut text: String) -> String {
     text
 }
 
-/// Writes a property name: as it is where it is an identifier, else quoted.
+/// Writes a property name, quoted unless it is an identifier.
 pub(crate) fn push_property_key(name: &str, text: &mut String) {
     let mut bytes = name.bytes();
     let starts = bytes
@@ -134,7 +136,7 @@ pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Lines and blocks, of which frames are drawn.
+/// Characters that draw frames: lines and blocks.
 fn is_frame(character: char) -> bool {
     matches!(character, '\u{2500}'..='\u{259f}')
 }
@@ -146,37 +148,6 @@ fn ends_line(character: char) -> bool {
 /// Ends a line in JavaScript, though not to every reader.
 fn is_line_separator(character: char) -> bool {
     matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-/// True if the character changes the rendering, or is visible to a model and not to a person: all
-/// `Default_Ignorable_Code_Point` of Unicode (DerivedCoreProperties.txt), and formatting and blank
-/// characters besides. Kept are the joiners that scripts and emoji need, and the selector of emoji.
-pub fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'
-            | '\u{200e}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0e}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{13430}'..='\u{1343f}'
-            | '\u{16fe4}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d159}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use callgate_policy::OtherNames;
+use callgate_policy::ToolName;
 use callgate_schema::Declared;
 use callgate_typegen::names::{self, Names};
 use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
@@ -19,20 +19,19 @@ use crate::warning::Warning;
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     tools: Vec<Tool>,
-    /// The tools by function name and by long name.
     by_function: HashMap<String, usize>,
     names: Names,
     /// Tools that are left out.
     hidden: Vec<Tool>,
-    /// Function names of tools that are not for models.
-    not_for_models: Vec<String>,
+    /// Tools that their servers keep from models.
+    not_for_models: Vec<Tool>,
     warnings: Vec<Warning>,
     declarations: OnceLock<Declarations>,
 }
 
 impl Catalog {
-    /// An empty catalog that reserves names for those built after it: no tool gets one of
-    /// `functions`, and no tool of one of `servers` a name with another's longer prefix.
+    /// An empty catalog that reserves names in later ones: no tool gets one of `functions`, or a name
+    /// with the longer prefix of a different one of `servers`.
     pub fn reserving<'a>(
         functions: impl IntoIterator<Item = &'a str>,
         servers: impl IntoIterator<Item = &'a str>,
@@ -43,66 +42,44 @@ impl Catalog {
         }
     }
 
-    /// Builds the catalog of `definitions`, in their order. Of two tools of one
-    /// server and name, the first counts.
+    /// Builds the catalog of `definitions`, in their order. If a server has two tools of one name, the
+    /// first counts.
     pub fn build(definitions: Vec<ToolDefinition>) -> Self {
         let definitions = definitions.into_iter().map(Arc::new).collect();
-        Self::build_without(&Names::default(), definitions, |_, _| false)
+        Self::build_without(&Names::default(), definitions, |_| false)
     }
 
-    /// As [`Catalog::build`], with the names that tools had before, and without the functions
-    /// for which `hides` is true, by their names and the tools' other names. A hidden tool keeps
-    /// its name, so that the names of others do not depend on `hides`.
+    /// As [`Catalog::build`], with the names that tools had before, and without the tools for which
+    /// `hides` is true. A hidden tool keeps its name, so that the names of others do not depend on
+    /// `hides`.
     pub fn build_without(
         before: &Names,
         definitions: Vec<Arc<ToolDefinition>>,
-        hides: impl Fn(&str, &OtherNames) -> bool,
+        hides: impl Fn(ToolName<'_>) -> bool,
     ) -> Self {
         let mut warnings = Vec::new();
         let definitions = without_duplicates(definitions, &mut warnings);
         let (not_for_models, definitions): (Vec<_>, Vec<_>) = definitions
             .into_iter()
             .partition(|definition| definition.hidden);
-        let names = names::assign_after(
-            before,
-            definitions
-                .iter()
-                .map(|tool| (tool.server.as_str(), tool.name.as_str())),
-        );
-        let tools = definitions.into_iter().filter_map(|definition| {
-            let (server, name) = (&definition.server, &definition.name);
-            let function = names.function(server, name)?;
-            let suffixed = names.suffixed(server, name);
-            let other_names = OtherNames::new(names.natural(function), &suffixed);
-            Some(Tool {
-                function: function.to_owned(),
-                other_names: Arc::new(other_names.with_long(names.long(function))),
-                definition,
-            })
-        });
-        let (hidden, tools): (Vec<_>, Vec<_>) =
-            tools.partition(|tool| hides(&tool.function, &tool.other_names));
+        let names = names::assign_after(before, pairs(&definitions));
+        let (hidden, tools): (Vec<_>, Vec<_>) = named(&names, definitions)
+            .into_iter()
+            .partition(|tool| hides(tool.name()));
         for tool in &tools {
             warnings.extend(tool.definition.warnings.iter().cloned());
         }
         warnings.extend(names.collisions().iter().cloned().map(Warning::Collision));
-        let by_function = tools
-            .iter()
-            .enumerate()
-            .flat_map(|(index, tool)| {
-                let names = [Some(tool.function.as_str()), tool.other_names.long()];
-                names
-                    .into_iter()
-                    .flatten()
-                    .map(move |name| (name.to_owned(), index))
-            })
-            .collect();
+        let functions = tools.iter().map(|tool| tool.function.clone());
+        let by_function = functions.zip(0..).collect();
+        // Named among themselves, so that the names of the others do not depend on them.
+        let own_names = names::assign(pairs(&not_for_models));
         Self {
             tools,
             by_function,
             names,
             hidden,
-            not_for_models: functions_of(&not_for_models),
+            not_for_models: named(&own_names, not_for_models),
             warnings,
             declarations: OnceLock::new(),
         }
@@ -113,15 +90,14 @@ impl Catalog {
     pub fn is_same(&self, other: &Self) -> bool {
         let is_same = |a: &[Tool], b: &[Tool]| {
             a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| {
-                    Arc::ptr_eq(&a.definition, &b.definition)
-                        && (&a.function, &a.other_names) == (&b.function, &b.other_names)
-                })
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| Arc::ptr_eq(&a.definition, &b.definition) && a.name() == b.name())
         };
         is_same(&self.tools, &other.tools)
             && is_same(&self.hidden, &other.hidden)
             && self.names == other.names
-            && self.not_for_models == other.not_for_models
+            && is_same(&self.not_for_models, &other.not_for_models)
             && self.warnings == other.warnings
     }
 
@@ -135,7 +111,7 @@ impl Catalog {
         &self.tools
     }
 
-    /// The tool behind a function, by its name or its long name.
+    /// The tool behind a function.
     pub fn get(&self, function: &str) -> Option<&Tool> {
         self.tools.get(*self.by_function.get(function)?)
     }
@@ -145,10 +121,9 @@ impl Catalog {
         self.tools.iter().chain(&self.hidden)
     }
 
-    /// The function names that tools not meant for models would have: for a message to
-    /// the person who names such a tool.
-    pub fn not_for_models(&self) -> impl Iterator<Item = &str> {
-        self.not_for_models.iter().map(String::as_str)
+    /// The tools that their servers keep from models, for a message to a person who names one.
+    pub fn not_for_models(&self) -> &[Tool] {
+        &self.not_for_models
     }
 
     /// The map between tools and functions.
@@ -180,47 +155,32 @@ impl Catalog {
         servers
     }
 
-    /// What `detail` says of the functions that `select` takes: lines of names,
-    /// or TypeScript declarations of them and of the types they need.
+    /// The functions for which `select` is true, at this level of detail: lines of names, or
+    /// TypeScript declarations with the types they need.
     pub fn declarations(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
         self.declared().text(detail, select)
     }
 
-    /// TypeScript declarations to check a script against that has no names but these, as
-    /// [`Declarations::for_script`] gives them: without the functions that `known` does not take.
-    pub fn declarations_for<'a>(
-        &'a self,
-        names: Option<&HashSet<&'a str>>,
+    /// The declarations for the type check of a script with these names, as
+    /// [`Declarations::for_script`] gives them.
+    pub fn declarations_for(
+        &self,
+        names: Option<&HashSet<&str>>,
         known: impl Fn(&str) -> bool,
     ) -> String {
-        let mut text = String::new();
-        let mut all = names.cloned();
-        for tool in self.tools.iter().filter(|tool| known(&tool.function)) {
-            if let Some(long) = tool.other_names.long()
-                && names.is_none_or(|names| names.contains(long))
-            {
-                all.as_mut().map(|names| names.insert(&tool.function));
-                text.push_str(&format!(
-                    "declare const {long}: typeof {};\n",
-                    tool.function
-                ));
-            }
-        }
-        self.declared().for_script(all.as_ref(), known) + &text
+        self.declared().for_script(names, known)
     }
 
-    /// As [`Catalog::declarations`], of these functions in this order; unknown names
-    /// are passed over. `mark` gives a remark to put before the text of a tool.
+    /// As [`Catalog::declarations`], of these functions in this order, without unknown names. `mark`
+    /// gives a remark to put before the text of a tool.
     pub fn declarations_of(
         &self,
         detail: Detail,
         functions: &[&str],
         mark: impl Fn(&Tool) -> Option<String>,
     ) -> String {
-        let tools = functions.iter().filter_map(|function| self.get(function));
-        let functions: Vec<&str> = tools.map(|tool| tool.function.as_str()).collect();
         let mark = |function: &str| mark(self.get(function)?);
-        self.declared().text_of(detail, &functions, mark)
+        self.declared().text_of(detail, functions, mark)
     }
 
     /// The first line of the description of a function's tool, if its server gives one.
@@ -276,13 +236,21 @@ fn without_duplicates(
     definitions
 }
 
-/// The functions of tools that no catalog has: named among themselves, so that the names
-/// of others do not depend on them.
-fn functions_of(definitions: &[Arc<ToolDefinition>]) -> Vec<String> {
-    let pairs = definitions
-        .iter()
-        .map(|tool| (tool.server.as_str(), tool.name.as_str()));
-    let names = names::assign(pairs.clone());
-    let functions = pairs.filter_map(|(server, tool)| names.function(server, tool));
-    functions.map(str::to_owned).collect()
+fn pairs(definitions: &[Arc<ToolDefinition>]) -> impl Iterator<Item = (&str, &str)> {
+    let definitions = definitions.iter();
+    definitions.map(|tool| (tool.server.as_str(), tool.name.as_str()))
+}
+
+/// The tools of these definitions, under their names.
+fn named(names: &Names, definitions: Vec<Arc<ToolDefinition>>) -> Vec<Tool> {
+    let tools = definitions.into_iter().filter_map(|definition| {
+        let (server, name) = (&definition.server, &definition.name);
+        let function = names.function(server, name)?.to_owned();
+        Some(Tool {
+            aliases: names::aliases(server, name, &function),
+            function,
+            definition,
+        })
+    });
+    tools.collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! An entry is malformed if a part that calls need, the name or the input schema, is
 //! missing or has the wrong form. A part that only describes the tool is left out with a
-//! warning if it has the wrong form, and unknown members are passed over.
+//! warning if it has the wrong form, and unknown members are ignored.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const MAX_SCHEMA_DEPTH: usize = 200;
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// The server as it is configured.
+    /// The server's name in the configuration.
     pub server: String,
     /// The tool's name on the server, which a call sends.
     pub name: String,
@@ -44,7 +44,7 @@ pub struct ToolDefinition {
     /// The definition that grants are bound to, as the server wrote it.
     pub identity: Arc<Definition>,
     /// True if it is for the server's own views and not for models
-    /// (`_meta.ui.visibility` without `model`). No catalog has it.
+    /// (`_meta.ui.visibility` without `model`). Catalogs leave it out.
     pub hidden: bool,
     /// Warnings about parts that were left out.
     pub warnings: Vec<Warning>,
@@ -65,7 +65,7 @@ impl ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// A tool of which only the names are known.
+    /// A tool with known names only.
     pub fn new(server: &str, name: &str) -> Self {
         Self {
             server: server.to_owned(),
@@ -179,7 +179,7 @@ fn name_fault(name: &str) -> Option<MalformedReason> {
     }
 }
 
-/// The schema of arguments, which are always an object, whatever way its `type` says so.
+/// The schema of arguments, with the `type` "object".
 fn input_schema(schema: &Value) -> Result<Value, SchemaFault> {
     if let Some(fault) = schema_fault(schema) {
         return Err(fault);

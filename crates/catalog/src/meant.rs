@@ -1,7 +1,10 @@
-//! The functions that were meant by names that none has.
+//! Finds the function that was meant by a name or pattern of no function.
+
+use callgate_text::nearest;
+use callgate_typegen::names::prefix;
 
 use crate::catalog::Catalog;
-use crate::search::{Asked, MAX_ASKED, MIN_LIKENESS, plain};
+use crate::search::{Asked, MAX_ASKED, plain};
 use crate::tool::Tool;
 
 /// Names that other programs put before those of tools and servers.
@@ -22,11 +25,11 @@ const NAMESPACES: [&str; 11] = [
 /// Names of namespaces that may stand before a name.
 const MAX_NAMESPACES: usize = 4;
 
-/// The meaning of a name that is spelt as other programs spell it: `fs.read_file`,
+/// The meaning of a name in the spelling of other programs: `fs.read_file`,
 /// `tools.fs_read_file`, `mcp__fs__read_file`, `fsReadFile`, `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meant<'c> {
-    /// These functions have the name in another spelling; more than one if it names no server.
+    /// The functions whose name it is in a different spelling; several if it names no server.
     Functions(Vec<&'c str>),
     /// The name begins with this server's; these are its functions, the nearest first.
     Server(&'c str, Vec<&'c str>),
@@ -35,9 +38,8 @@ pub enum Meant<'c> {
 }
 
 impl Catalog {
-    /// The function or server meant by a name that is not a function, among the functions that
-    /// `is_known` takes.
-    /// Parts of the name are parted by dots.
+    /// The function or server meant by a name that is not a function, among the functions for which
+    /// `is_known` is true. A `.`, `/` or `__` separates parts of the name.
     pub fn meant(&self, name: &str, is_known: impl Fn(&str) -> bool) -> Option<Meant<'_>> {
         if name.is_empty() || name.len() > MAX_ASKED {
             return None;
@@ -47,8 +49,9 @@ impl Catalog {
             .iter()
             .filter(|it| is_known(&it.function))
             .collect();
-        let parts: Vec<&str> = name.split('.').flat_map(|part| part.split("__")).collect();
-        // A server may be named as a namespace is, so the whole name comes first.
+        let parts = name.split(['.', '/']);
+        let parts: Vec<&str> = parts.flat_map(|part| part.split("__")).collect();
+        // A server may have the name of a namespace, so the whole name comes first.
         let starts = (0..parts.len().min(MAX_NAMESPACES)).filter(|start| {
             let before = parts.get(..*start).unwrap_or_default();
             before.iter().all(|part| NAMESPACES.contains(part))
@@ -60,8 +63,12 @@ impl Catalog {
             let named = known.iter().filter(|it| same(&it.function));
             let mut found: Vec<&str> = named.map(|it| it.function.as_str()).collect();
             if found.is_empty() {
-                let own = known.iter().filter(|it| same(&it.definition.name));
-                found = own.map(|it| it.function.as_str()).collect();
+                let is_meant = |it: &&&Tool| {
+                    let (server, own) = (&it.definition.server, &it.definition.name);
+                    same(own) || same(&format!("{server}_{own}"))
+                };
+                let meant = known.iter().filter(is_meant);
+                found = meant.map(|it| it.function.as_str()).collect();
             }
             if !found.is_empty() {
                 return Some(Meant::Functions(found));
@@ -91,25 +98,74 @@ impl Catalog {
             .then_some(Meant::Namespace)
     }
 
-    /// The function most like a name that is none, if one is like it at all.
+    /// The function most like a name of no function, if one is similar.
     pub fn suggest(&self, name: &str) -> Option<&str> {
         if let Some(Meant::Functions(functions)) = self.meant(name, |_| true) {
             return functions.first().copied();
         }
-        if name.is_empty() || name.len() > MAX_ASKED {
+        nearest(name, self.functions())
+    }
+
+    fn functions(&self) -> impl Iterator<Item = &str> {
+        self.tools().iter().map(|tool| tool.function.as_str())
+    }
+
+    /// The function, or the pattern over functions, that was meant by a pattern without a match.
+    pub fn suggest_pattern(&self, pattern: &str) -> Option<String> {
+        if pattern.len() > MAX_ASKED {
             return None;
         }
-        let mut asked = Asked::new(name);
-        self.tools()
-            .iter()
-            .map(|tool| {
-                (
-                    asked.likeness(&plain(&tool.function)),
-                    tool.function.as_str(),
-                )
-            })
-            .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
-            .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
-            .map(|(_, function)| function)
+        let bare = pattern.strip_prefix("mcp");
+        let bare = bare.map_or(pattern, |rest| rest.trim_start_matches('_'));
+        let Some((head, tail)) = bare.split_once('*') else {
+            return self.suggest_for_name(pattern, bare);
+        };
+        let spelled = bare.replace("__", "_");
+        let is_match = |tool: &Tool| tool.name().is_matched(&spelled, true);
+        if spelled != pattern && self.tools().iter().any(is_match) {
+            return Some(spelled);
+        }
+        let mut functions = self.functions();
+        let found = functions.find_map(|function| in_spelling_of(function, head));
+        if let Some(begin) = found.filter(|begin| begin != head) {
+            return Some(format!("{begin}*{tail}"));
+        }
+        // A letter too many or too few moves the end of the head.
+        let heads = self.functions().flat_map(|function| {
+            let lengths = head.len().saturating_sub(1)..=head.len() + 1;
+            lengths.filter_map(|end| function.get(..end))
+        });
+        let near = nearest(head, heads).filter(|near| near.len() > 2)?;
+        let mut functions = self.functions();
+        let found = functions.find(|function| function.starts_with(near));
+        found.map(str::to_owned)
     }
+
+    /// The function, or all functions of the server, that was meant by a pattern without stars.
+    fn suggest_for_name(&self, pattern: &str, bare: &str) -> Option<String> {
+        let names = [pattern, bare].into_iter();
+        let mut meant = names.filter_map(|name| self.meant(name, |_| true));
+        match meant.next() {
+            Some(Meant::Server(server, _)) if plain(pattern).ends_with(&plain(server)) => {
+                Some(format!("{}*", prefix(server)))
+            }
+            Some(Meant::Functions(functions) | Meant::Server(_, functions)) => {
+                functions.first().map(|function| (*function).to_owned())
+            }
+            Some(Meant::Namespace) | None => self.suggest(pattern).map(str::to_owned),
+        }
+    }
+}
+
+/// The prefix of a function's name that has the letters of `head`, with the underscores after it.
+fn in_spelling_of(function: &str, head: &str) -> Option<String> {
+    let letters = plain(head);
+    if letters.is_empty() || !plain(function).starts_with(&letters) {
+        return None;
+    }
+    let begin = |end: &usize| function.get(..*end).map(plain).as_ref() == Some(&letters);
+    let end = (0..=function.len()).find(begin)?;
+    let after = function.get(end..)?;
+    let gap = after.len() - after.trim_start_matches('_').len();
+    function.get(..end + gap).map(str::to_owned)
 }

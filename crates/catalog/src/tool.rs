@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_policy::flow::Side;
-use callgate_policy::{CallFacts, Grant, OtherNames};
+use callgate_policy::{CallFacts, Grant, ToolName};
 use jiff::Timestamp;
 
 use crate::definition::ToolDefinition;
@@ -13,19 +13,29 @@ use crate::definition::ToolDefinition;
 pub struct Tool {
     /// The name of the function in a script, which rules match.
     pub function: String,
-    /// Its other names: rules that ask and deny match these, too.
-    pub other_names: Arc<OtherNames>,
+    /// As [`ToolName::aliases`].
+    pub aliases: Vec<String>,
     /// The tool as its server lists it.
     pub definition: Arc<ToolDefinition>,
 }
 
 impl Tool {
-    /// A tool without other names.
+    /// A tool without aliases.
     pub fn new(function: &str, definition: ToolDefinition) -> Self {
         Self {
             function: function.to_owned(),
-            other_names: Arc::default(),
+            aliases: Vec::new(),
             definition: Arc::new(definition),
+        }
+    }
+
+    /// The names that rules match.
+    pub fn name(&self) -> ToolName<'_> {
+        ToolName {
+            function: &self.function,
+            aliases: &self.aliases,
+            server: &self.definition.server,
+            tool: &self.definition.name,
         }
     }
 
@@ -34,9 +44,7 @@ impl Tool {
     pub fn facts(&self, trusted: bool, now: Timestamp) -> CallFacts<'_> {
         let definition = &self.definition;
         CallFacts {
-            function: &self.function,
-            other_names: Some(&self.other_names),
-            server: &definition.server,
+            name: self.name(),
             hints: definition.hints,
             trusted,
             definition: Some(definition.identity.hash()),
@@ -47,15 +55,10 @@ impl Tool {
 
     /// The tool as an end of a data flow.
     pub fn side(&self) -> Side {
-        let side = Side::new(
-            &self.function,
-            &self.definition.server,
-            &self.definition.name,
-        );
-        side.or_named(Some(&self.other_names))
+        Side::from(self.name())
     }
 
-    /// A grant for every call of the tool as it is now.
+    /// A grant for every call of the tool, bound to its present definition.
     pub fn grant(&self) -> Grant {
         Grant::new(self.function.as_str()).of(Arc::clone(&self.definition.identity))
     }

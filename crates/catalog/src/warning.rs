@@ -12,7 +12,7 @@ pub enum Warning {
     Malformed(Malformed),
     /// A member of a tool has the wrong form; the tool goes without it.
     Ignored {
-        /// The server as it is configured.
+        /// The server's name in the configuration.
         server: String,
         /// The tool as the server calls it.
         tool: String,
@@ -23,12 +23,12 @@ pub enum Warning {
     },
     /// A server lists a name a second time; the later tool is dropped.
     Duplicate {
-        /// The server as it is configured.
+        /// The server's name in the configuration.
         server: String,
         /// The name it lists twice.
         tool: String,
     },
-    /// Several tools want one function name; each gets another.
+    /// Several tools want one function name; each gets a different one.
     Collision(Collision),
     /// A declaration says less than its schema.
     Degraded(Degradation),
@@ -57,8 +57,8 @@ impl fmt::Display for Warning {
             ),
             Self::Collision(collision) => {
                 let why = match collision.members.as_slice() {
-                    // It is another tool's, or begins as another server's do.
-                    [_one] => "a name that is, or may be, another tool's:",
+                    // Of a different tool, or with the prefix of a different server.
+                    [_one] => "a name that is, or may be, of a different tool:",
                     _ => "more than one tool would be",
                 };
                 write!(f, "{why} {}; use ", collision.name)?;
@@ -104,7 +104,7 @@ impl From<Malformed> for Warning {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("server {}: {} is dropped: {reason}", quoted(server), what(tool.as_deref()))]
 pub struct Malformed {
-    /// The server as it is configured.
+    /// The server's name in the configuration.
     pub server: String,
     /// The tool's name, if it has one; cut at 256 bytes.
     pub tool: Option<String>,
@@ -151,7 +151,7 @@ pub enum MalformedReason {
 pub enum SchemaFault {
     /// It is not a JSON object.
     NotAnObject,
-    /// It is that of arguments, and its `type` is another than `object`.
+    /// It is a schema of arguments, and its `type` is not `object`.
     NotOfObjects,
     /// It is nested deeper than any schema.
     TooDeep {
@@ -171,12 +171,11 @@ impl fmt::Display for SchemaFault {
 }
 
 impl Malformed {
-    /// True if the tool would have this function name, were it alone.
+    /// True if the tool would have this function name without other tools.
     pub fn is_named(&self, function: &str) -> bool {
         let Some(tool) = &self.tool else { return false };
-        names::assign([(self.server.as_str(), tool.as_str())])
-            .original(function)
-            .is_some()
+        let names = names::assign([(self.server.as_str(), tool.as_str())]);
+        names.function(&self.server, tool) == Some(function)
     }
 }
 
@@ -190,7 +189,7 @@ fn what(tool: Option<&str>) -> String {
 /// Bytes of a name out of a server that a message repeats.
 const MAX_QUOTED: usize = 80;
 
-/// A hostile string as a message shows it: quoted, escaped, and cut when long.
+/// Quotes, escapes and cuts a string from a server for a message.
 fn quoted(text: &str) -> String {
     let end = text.floor_char_boundary(MAX_QUOTED);
     let more = if end < text.len() { "…" } else { "" };

@@ -1,12 +1,7 @@
 //! From a server's raw entries to a catalog: the kept tools, the dropped ones, and
 //! the warnings about them.
 
-#![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
-
-use std::collections::HashSet;
-
-use callgate_catalog::{Catalog, Detail, Meant, ToolDefinition};
-use callgate_policy::Pattern;
+use callgate_catalog::{Catalog, Meant, ToolDefinition};
 use callgate_schema::Declared;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -19,7 +14,11 @@ fn check(entries: &[(&str, Value)], expected: Expect) {
     for tool in catalog.tools() {
         let function = &tool.function;
         assert_eq!(catalog.get(function), Some(tool));
-        let (server, name) = catalog.names().original(function).unwrap();
+        let (server, name) = (&tool.definition.server, &tool.definition.name);
+        assert_eq!(
+            catalog.names().function(server, name),
+            Some(function.as_str())
+        );
         text.push_str(&format!("{function} = {server:?} {name:?}\n"));
     }
     for line in malformed {
@@ -109,7 +108,7 @@ fn app_only_tool_is_hidden() {
         "#]],
     );
     let (catalog, _) = build(&[seen_by("odd name", json!("model"))]);
-    assert!(catalog.not_for_models().eq(["s_odd_name"]));
+    assert_eq!(catalog.not_for_models()[0].function, "s_odd_name");
 }
 
 #[test]
@@ -213,51 +212,16 @@ fn duplicates_collisions_and_degradations_are_reported() {
     );
 }
 
-/// Whatever name a tool has, those that it has with others beside it, and without, are known.
 #[test]
-fn other_names_do_not_depend_on_other_tools() {
-    let other_names = |entries: &[(&str, Value)], function: &str, pattern: &str| {
-        let (catalog, _) = build(entries);
-        let pattern = Pattern::new(pattern).unwrap();
-        let other_names = &catalog.get(function).unwrap().other_names;
-        other_names.any_matches(&pattern)
-    };
-    let alone = [("s", tool("get_user"))];
-    let both = [("s", tool("get_user")), ("s", tool("get-user"))];
-    let (plain, suffixed) = ("s_get_user", "s_get_user_7e0bb0c2");
-    assert!(other_names(&alone, plain, suffixed));
-    assert!(other_names(&both, suffixed, plain));
-    // The neighbour's is another.
-    assert!(!other_names(&alone, plain, "s_get_user_c97c69b6"));
-    assert!(!other_names(&both, suffixed, "s_get_user_c97c69b6"));
-    for pattern in ["s_get_user_*", "*_user_*", "*c2"] {
-        assert!(!other_names(&alone, plain, pattern), "{pattern}");
-    }
-}
-
-#[test]
-fn long_name_finds_its_tool_but_is_unlisted() {
-    let entries = [("git", tool("git_log")), ("notion", tool("notion-search"))];
-    let (catalog, _) = build(&entries);
-    for (long, function) in [
-        ("git_git_log", "git_log"),
-        ("notion_notion_search", "notion_search"),
-    ] {
-        assert_eq!(catalog.get(long).unwrap().function, function);
-        let declared = format!("declare function {function}(");
-        let text = catalog.declarations_of(Detail::Full, &[long], |_| None);
-        assert!(text.starts_with(&declared), "{text}");
-        let alias = format!("declare const {long}: typeof {function};\n");
-        let named = HashSet::from([long]);
-        let text = catalog.declarations_for(Some(&named), |_| true);
-        assert!(text.contains(&format!("{declared}input?: {{")), "{text}");
-        assert!(text.ends_with(&alias), "{text}");
-        let unshown = catalog.declarations_for(Some(&named), |_| false);
-        assert!(!unshown.contains(long), "{unshown}");
-        assert!(catalog.declarations_for(None, |_| true).contains(&alias));
-        assert!(!catalog.declarations(Detail::Full, |_| true).contains(long));
-    }
-    assert_eq!(catalog.with_hidden().count(), 2);
+fn alias_is_the_name_without_other_tools() {
+    let (catalog, _) = build(&[("s", tool("get_user")), ("s", tool("get-user"))]);
+    let name = catalog.get("s_get_user_7e0bb0c2").unwrap().name();
+    assert_eq!(
+        (name.aliases, name.tool),
+        (&["s_get_user".to_owned()][..], "get_user")
+    );
+    let (catalog, _) = build(&[("s", tool("get_user"))]);
+    assert!(catalog.get("s_get_user").unwrap().aliases.is_empty());
 }
 
 #[test]
@@ -331,6 +295,49 @@ fn names_in_other_spellings_find_the_function() {
     }
     let known = |function: &str| function != "fs_list";
     assert_eq!(catalog.meant("list", known), functions(&["notes_list"]));
+}
+
+#[test]
+fn unmatched_pattern_suggests_the_right_spelling() {
+    let entries = [
+        ("files", tool("delete_file")),
+        ("my-notes", tool("getNote")),
+        ("git", tool("git_log")),
+        ("s", tool("get-user")),
+        ("s", tool("get_user")),
+        ("github", tool("$issues_drop")),
+    ];
+    let (catalog, _) = build(&entries);
+    for (written, meant) in [
+        ("mcp__files__delete_file", "files_delete_file"),
+        ("mcp_files_delete_file", "files_delete_file"),
+        ("mcp__files__deleteFile", "files_delete_file"),
+        ("files__delete_file", "files_delete_file"),
+        ("filesDeleteFile", "files_delete_file"),
+        ("Files_Delete_File", "files_delete_file"),
+        ("files/deleteFile", "files_delete_file"),
+        ("delete_file", "files_delete_file"),
+        ("files_delete_fle", "files_delete_file"),
+        ("mcp__my_notes__get_note", "my_notes_getNote"),
+        ("mcp__git__git_log", "git_log"),
+        ("git_git_log", "git_log"),
+        ("s_get_user", "s_get_user_c97c69b6"),
+        ("mcp__files__*", "files_*"),
+        ("mcp__files", "files_*"),
+        ("files", "files_*"),
+        ("mcp__my_notes", "my_notes_*"),
+        ("mcp__files__delete*", "files_delete*"),
+        ("mcp__files__deleteF*", "files_delete_f*"),
+        ("mcp__*__delete_file", "*_delete_file"),
+        ("github_issues_*", "github_$issues_*"),
+        ("fils_*", "files_delete_file"),
+    ] {
+        let found = catalog.suggest_pattern(written);
+        assert_eq!(found.as_deref(), Some(meant), "{written}");
+    }
+    for written in ["nothing_like_it", "nothing_*", "*", "", "mcp"] {
+        assert_eq!(catalog.suggest_pattern(written), None, "{written}");
+    }
 }
 
 #[test]

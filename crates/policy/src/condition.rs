@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -12,7 +13,7 @@ use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
 use crate::text_pattern::TextPattern;
 
-/// The most characters of a value that a rule's text shows.
+/// The maximum number of characters of a value in a rule's text.
 const MAX_SHOWN: usize = 40;
 
 /// Tests of the value at one place of the arguments; all of them must hold.
@@ -21,11 +22,12 @@ const MAX_SHOWN: usize = 40;
 /// value of another type: a lenient server would turn `"5"` into `5`, and a
 /// strict one would not. The effect depends on the rule, see
 /// [`crate::Rule::arguments`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// The place.
+    /// The place: a JSON pointer (RFC 6901); the empty text is all arguments.
     #[serde(deserialize_with = "parse::parsed")]
+    #[schemars(with = "String")]
     pub at: Pointer,
     /// True if the place must have a value, false if it must have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,14 +38,14 @@ pub struct Condition {
     /// A number that is not above this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Number>,
-    /// This value, whatever the order of keys.
+    /// This value, in any order of keys.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "parse::value"
     )]
     pub equals: Option<Value>,
-    /// A text that begins so. A text with a segment `.` or `..` cannot be
+    /// The start of a text. A text with a segment `.` or `..` cannot be
     /// judged.
     #[serde(
         default,
@@ -54,20 +56,24 @@ pub struct Condition {
     /// One of these values.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub is_in: Option<Vec<Value>>,
-    /// A text that the glob matches. A text with a segment `.` or `..` cannot
+    /// A glob for a whole text: `*` is any characters but `/`, `**` any characters, `?` one character
+    /// but `/`; `**/` is any number of folders, also none. A text with a segment `.` or `..` cannot
     /// be judged.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "parse::glob"
     )]
+    #[schemars(with = "Option<String>")]
     pub glob: Option<TextPattern>,
-    /// A text that the expression matches, all of it.
+    /// A regular expression for a whole text; `.` matches line ends; no look-around, no back
+    /// references.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "parse::regex"
     )]
+    #[schemars(with = "Option<String>")]
     pub regex: Option<TextPattern>,
 }
 
@@ -82,7 +88,7 @@ impl Condition {
         let value = self.at.find(arguments);
         let number = value.and_then(Value::as_number);
         let text = value.and_then(Value::as_str);
-        // A text with a segment of dots may name another place than it seems to.
+        // A text with a segment of dots leads to a different place than its prefix says.
         let path = || text.filter(|text| !has_dot_segment(text));
         let judge = |holds: Option<bool>| holds.map_or(Judged::Unclear, Judged::of);
         let is_ordered = |bound: &Number, fits: fn(Ordering) -> bool| {

@@ -15,15 +15,15 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The reason for the verdict.
     pub because: Because,
-    /// The ask rule that matches, where `because` is a permission that is void.
+    /// The ask rule that matches, if `because` is a permission that does not apply any more.
     pub asked_by: Option<Arc<Rule>>,
-    /// The rule that denies the call for some arguments, whatever is granted, where it is asked
-    /// about for another reason and they are not known yet.
+    /// The rule that denies the call for some arguments, whatever is granted, if the arguments are
+    /// not known yet and the call is asked about for a different reason.
     pub may_deny: Option<Arc<Rule>>,
 }
 
 impl Decision {
-    /// A decision that rests on this alone.
+    /// A decision for this reason alone.
     pub fn new(verdict: Verdict, because: Because) -> Self {
         Self {
             verdict,
@@ -67,14 +67,13 @@ pub enum Because {
     Rule(Arc<Rule>),
     /// It was granted.
     Grant(Arc<Grant>, Scope),
-    /// A rule or grant would let it through, but for another definition of the tool: the server
-    /// changed the tool.
+    /// A rule or grant for an earlier definition would let it through: the server changed the tool.
     DefinitionChanged(Permission),
     /// A rule or grant would let it through, but is used up.
     Spent(Permission),
     /// A rule or grant would let it through, but has expired.
     Expired(Permission),
-    /// A rule with a limit would let it through, but is for another name of the tool.
+    /// A rule with a limit would let it through, but is for an alias of the tool.
     OtherName(Permission),
     /// The arguments are not known yet, and this rule looks at them.
     Depends(Arc<Rule>),
@@ -119,7 +118,7 @@ impl fmt::Display for Decision {
             Verdict::Ask => "needs approval",
             Verdict::Deny => "denied",
         };
-        let void = |f: &mut fmt::Formatter<'_>, permission: &Permission, why: &str| {
+        let inapplicable = |f: &mut fmt::Formatter<'_>, permission: &Permission, why: &str| {
             f.write_str(verdict)?;
             if let Some(rule) = &self.asked_by {
                 write!(f, " by {rule}")?;
@@ -132,16 +131,16 @@ impl fmt::Display for Decision {
                 let permission = Permission::Grant(Arc::clone(grant), *scope);
                 write!(f, "{verdict} by {permission}")
             }
-            Because::DefinitionChanged(permission) => void(
+            Because::DefinitionChanged(permission) => {
+                inapplicable(f, permission, "is void: the server changed the tool")
+            }
+            Because::Spent(permission) => inapplicable(f, permission, "is used up"),
+            Because::Expired(permission) => inapplicable(f, permission, "has expired"),
+            Because::OtherName(permission) => inapplicable(
                 f,
                 permission,
-                "is void, the server has changed what the tool is",
+                "is void: it is for a different name of the tool",
             ),
-            Because::Spent(permission) => void(f, permission, "is used up"),
-            Because::Expired(permission) => void(f, permission, "has expired"),
-            Because::OtherName(permission) => {
-                void(f, permission, "is void, it is for another name of the tool")
-            }
             Because::Depends(rule) if rule.effect == Effect::Deny => {
                 write!(f, "denied for some arguments, by {rule}")
             }

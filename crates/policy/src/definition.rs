@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-/// The members of a tool that define it. With a change in any of them it is another tool.
+/// The members of a tool that define it. A change in any of them changes the definition.
 const MEMBERS: [&str; 5] = [
     "annotations",
     "description",
@@ -51,13 +51,12 @@ impl FromStr for DefinitionHash {
     }
 }
 
-/// A text that is no hash of a definition.
+/// The error about a text that is not a definition's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a definition is \"sha256:\" and 64 digits of 0-9 and a-f")]
 pub struct NotAHash;
 
-/// A tool's definition: its hash, and the text that a person can compare with
-/// another one.
+/// A tool's definition: its hash, and a text to compare with other definitions.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Definition {
     hash: DefinitionHash,

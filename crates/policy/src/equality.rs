@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Whole numbers up to here are themselves as a float, too.
+/// Whole numbers up to here are exact as a float.
 const EXACT: i128 = 1 << 53;
 /// Whole numbers from here on, or from its negative down, have more than 64 bits.
 const LONG: f64 = 9_223_372_036_854_775_808.0;
@@ -64,7 +64,7 @@ fn same_number(left: &Number, right: &Number) -> Judged {
         (Some(_), Some(_)) if left.as_f64() == right.as_f64() => Judged::Unclear,
         (Some(_), Some(_)) => Judged::Fails,
         (None, None) if left.as_f64() != right.as_f64() => Judged::Fails,
-        // Integers of more than 64 bits are read as floats, too.
+        // Integers of more than 64 bits are also read as floats.
         (None, None) if left.as_f64().is_some_and(|float| float.abs() >= LONG) => Judged::Unclear,
         (None, None) => Judged::Holds,
         (Some(_), None) | (None, Some(_)) if left.as_f64() != right.as_f64() => Judged::Fails,
@@ -73,8 +73,8 @@ fn same_number(left: &Number, right: &Number) -> Judged {
     }
 }
 
-/// The order of two numbers, exact where both are whole. `None` where it cannot be told: of
-/// one that is whole, but not as a float, and the float that it becomes.
+/// The order of two numbers, exact if both are whole. `None` if it is unclear: between a whole number
+/// that is not exact as a float, and that float.
 pub(crate) fn order(left: &Number, right: &Number) -> Option<Ordering> {
     let (left_whole, right_whole) = (left.as_i128(), right.as_i128());
     if let (Some(left), Some(right)) = (left_whole, right_whole) {

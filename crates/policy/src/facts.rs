@@ -1,29 +1,22 @@
 //! Facts about a call and about a tool that rules are matched with.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::definition::DefinitionHash;
-use crate::other_names::OtherNames;
+use crate::tool_name::ToolName;
 
 /// The facts about a call when it is decided.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
-    /// The generated name; patterns match this.
-    pub function: &'a str,
-    /// The tool's other names, if it may have any. Patterns of rules that hold calls up match
-    /// these, too.
-    pub other_names: Option<&'a Arc<OtherNames>>,
-    /// The server's name in the configuration.
-    pub server: &'a str,
+    /// The tool's names, which patterns match.
+    pub name: ToolName<'a>,
     /// The hints of its server about the tool.
     pub hints: Hints,
     /// True if the configuration marks the server as trusted.
     pub trusted: bool,
     /// The hash of the tool's definition as its server lists it now; `None`
-    /// fits no rule and no grant that is bound to one.
+    /// fits no rule or grant that is bound to one.
     pub definition: Option<&'a DefinitionHash>,
     /// The arguments, as they will be sent; `None` before there is a call.
     /// Rules over arguments then answer [`crate::Because::Depends`].
@@ -33,7 +26,7 @@ pub struct CallFacts<'a> {
 }
 
 /// A server's hints about a tool (MCP 2025-11-25, `ToolAnnotations`). They are
-/// claims: without trust in the server they make nothing easier.
+/// claims: without trust in the server they let no call through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Hints {
     /// `readOnlyHint`: the tool changes nothing. The protocol's default: false.
@@ -47,15 +40,11 @@ pub struct Hints {
     pub open_world: Option<bool>,
 }
 
-/// A tool that there is, for [`crate::Rules::unmatched`].
-#[derive(Debug, Clone, Copy)]
+/// A tool that a server lists, for [`crate::Rules::unmatched`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownTool<'a> {
-    /// The generated name.
-    pub function: &'a str,
-    /// As [`CallFacts::other_names`].
-    pub other_names: Option<&'a Arc<OtherNames>>,
-    /// The server's name in the configuration.
-    pub server: &'a str,
+    /// The tool's names, which patterns match.
+    pub name: ToolName<'a>,
     /// The hints of its server about the tool.
     pub hints: Hints,
     /// True if the configuration marks the server as trusted.

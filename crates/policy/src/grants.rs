@@ -16,6 +16,7 @@ pub struct Grant {
     /// The function's generated name.
     pub function: String,
     /// The definition of the tool for which it holds; `None` for any.
+    #[doc(hidden)]
     pub definition: Option<Arc<Definition>>,
 }
 
@@ -38,6 +39,7 @@ impl Grant {
     }
 
     /// Limits the grant to this definition of the tool.
+    #[doc(hidden)]
     #[must_use]
     pub fn of(mut self, definition: Arc<Definition>) -> Self {
         self.definition = Some(definition);
@@ -46,6 +48,7 @@ impl Grant {
 
     /// The grant as an allow rule for a configuration file.
     /// The error: [`PatternError`] for a function that no generated name can be.
+    #[doc(hidden)]
     pub fn to_rule(&self) -> Result<Rule, PatternError> {
         let mut rule = Rule::new(Effect::Allow, Pattern::name(&self.function)?);
         rule.definition = self.definition.as_deref().map(|known| *known.hash());
@@ -116,13 +119,9 @@ impl SessionGrants {
     /// Asks the grants about a call.
     pub(crate) fn answer(&self, facts: &CallFacts<'_>) -> Answer {
         let granted = self.lock();
-        let long = facts.other_names.and_then(|names| names.long());
-        let names = [Some(facts.function), long].into_iter().flatten();
-        let grants = names
-            .filter_map(|name| granted.by_function.get(name))
-            .flatten();
+        let grants = granted.by_function.get(facts.name.function);
         let mut bound_to_another = None;
-        for grant in grants {
+        for grant in grants.into_iter().flatten() {
             if !grant.is_bound_to_another(facts) {
                 return Answer::Granted(Arc::clone(grant));
             }

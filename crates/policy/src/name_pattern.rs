@@ -1,24 +1,31 @@
-//! Patterns over generated function names: literal characters and `*`.
+//! Patterns over the names of tools and servers: literal characters and `*`.
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use crate::other_names::OtherNames;
+use crate::tool_name::{ToolName, matches, pairs};
 
-/// A pattern over generated names (`{server}_{tool}`). `*` stands for any run
-/// of characters, the empty one too; everything else stands for itself, and
-/// case matters. A pattern always has to match the whole name.
+/// A pattern over the names of functions (`{server}_{tool}`), or with a `/` over pairs of a
+/// server's name and a tool's own name (`server/tool`). `*` stands for any run of characters, the
+/// empty one too; everything else stands for itself, and case matters. A pattern has to match the
+/// whole name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pattern(String);
 
 impl Pattern {
     /// Checks `text` and keeps it as a pattern.
-    /// The error: [`PatternError`] when the text is empty, or has a character that no generated
-    /// name can have, so that it could never match.
+    /// The error: [`PatternError`] when the text is empty, has a character that no function's name
+    /// can have, or is half a pair, so that it could never match.
     pub fn new(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             let message = format!("empty pattern; {NAME_OR_STAR}");
+            return Err(PatternError { message });
+        }
+        if text.contains('/') {
+            if pairs(text).any(|(server, tool)| !server.is_empty() && !tool.is_empty()) {
+                return Ok(Self(text.to_owned()));
+            }
+            let message = format!("pattern {text:?} can never match: {WHOLE_PAIR}");
             return Err(PatternError { message });
         }
         match text.chars().find(|c| !can_occur(*c)) {
@@ -28,12 +35,12 @@ impl Pattern {
     }
 
     /// The pattern that matches one function and no other.
-    /// The error: [`PatternError`] when no generated name can be so.
+    /// The error: [`PatternError`] when no function can have this name.
     pub fn name(function: &str) -> Result<Self, PatternError> {
-        if function.contains('*') {
-            return Err(PatternError::new(function, '*'));
+        match function.chars().find(|c| matches!(c, '*' | '/')) {
+            None => Self::new(function),
+            Some(unfit) => Err(PatternError::new(function, unfit)),
         }
-        Self::new(function)
     }
 
     /// The pattern as it was written.
@@ -41,25 +48,13 @@ impl Pattern {
         &self.0
     }
 
-    /// True if the pattern matches all of `name`.
-    pub fn matches(&self, name: &str) -> bool {
-        matches(&self.0, name)
-    }
-
-    /// True if the pattern matches a tool's function name or its long name.
-    pub fn means(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
-        let is_long = |names: &Arc<OtherNames>| names.long_matches(&self.0);
-        self.matches(function) || other_names.is_some_and(is_long)
-    }
-
-    /// True if the pattern matches a name that begins so, if one has the right end.
-    pub fn may_match_with(&self, prefix: &str) -> bool {
-        may_match_with(&self.0, prefix)
+    /// [`ToolName::is_matched`] by this pattern.
+    pub fn matches(&self, tool: ToolName<'_>, widens: bool) -> bool {
+        tool.is_matched(&self.0, widens)
     }
 }
 
-/// A pattern over the names of servers in the configuration: as [`Pattern`],
-/// with every character.
+/// A pattern over the names of servers in the configuration: as [`Pattern`], with every character.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerPattern(String);
 
@@ -78,12 +73,6 @@ impl ServerPattern {
     pub fn matches(&self, server: &str) -> bool {
         matches(&self.0, server)
     }
-
-    /// True if the pattern, taken as one over generated names, matches one that begins
-    /// so, if one has the right end.
-    pub(crate) fn may_match_with(&self, prefix: &str) -> bool {
-        may_match_with(&self.0, prefix)
-    }
 }
 
 impl FromStr for ServerPattern {
@@ -101,37 +90,7 @@ impl fmt::Display for ServerPattern {
     }
 }
 
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let Some((prefix, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(name) = name.strip_prefix(prefix) else {
-        return false;
-    };
-    let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let Some(mut name) = name.strip_suffix(suffix) else {
-        return false;
-    };
-    // Between the anchored ends, taking each part at its first place is
-    // enough: a later place would only leave less room for the next part.
-    // So nothing is ever tried twice.
-    for part in middle.split('*') {
-        match name.find(part) {
-            Some(at) => name = name.get(at + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    true
-}
-
-fn may_match_with(pattern: &str, prefix: &str) -> bool {
-    match pattern.split_once('*') {
-        Some((literal, _)) => literal.starts_with(prefix) || prefix.starts_with(literal),
-        None => pattern.starts_with(prefix),
-    }
-}
-
-/// True if a generated name, or a pattern over one, can have this character.
+/// True if a function's name, or a pattern over such names, can have this character.
 fn can_occur(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '*')
 }
@@ -151,8 +110,9 @@ impl FromStr for Pattern {
 }
 
 const NAME_OR_STAR: &str = "write a tool's generated name, or \"*\" for every tool";
+const WHOLE_PAIR: &str = "write both names, as in \"server/tool\"";
 
-/// A pattern that could never match any generated name.
+/// The error about a pattern that could never match.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PatternError {
@@ -160,10 +120,10 @@ pub struct PatternError {
 }
 
 impl PatternError {
-    /// The error about a pattern with a character that no name has.
+    /// The error about a pattern with a character that no function's name has.
     fn new(pattern: &str, unfit: char) -> Self {
         let meant = pattern.trim().replace(|c| !can_occur(c), "_");
-        // As other clients name tools.
+        // Other clients write `mcp__server__tool`.
         let meant = match meant.strip_prefix("mcp__") {
             Some(rest) => rest.replacen("__", "_", 1),
             None => meant,
@@ -194,12 +154,8 @@ mod tests {
 
     #[test]
     fn matches_whole_names() {
-        let check = |pattern: &str, name: &str, matches: bool| {
-            assert_eq!(
-                Pattern::new(pattern).expect(pattern).matches(name),
-                matches,
-                "{pattern} over {name}"
-            );
+        let check = |pattern: &str, name: &str, expected: bool| {
+            assert_eq!(matches(pattern, name), expected, "{pattern} over {name}");
         };
         check("git_commit", "git_commit", true);
         check("git_commit", "git_commits", false);
@@ -223,11 +179,11 @@ mod tests {
 
     #[test]
     fn many_stars_do_not_slow_matching() {
-        let pattern = Pattern::new(&"*a".repeat(5_000)).expect("pattern");
-        assert!(pattern.matches(&"a".repeat(50_000)));
-        assert!(!pattern.matches(&"a".repeat(4_999)));
-        let pattern = Pattern::new(&format!("{}b", "a*".repeat(5_000))).expect("pattern");
-        assert!(!pattern.matches(&"a".repeat(50_000)));
+        let pattern = "*a".repeat(5_000);
+        assert!(matches(&pattern, &"a".repeat(50_000)));
+        assert!(!matches(&pattern, &"a".repeat(4_999)));
+        let pattern = format!("{}b", "a*".repeat(5_000));
+        assert!(!matches(&pattern, &"a".repeat(50_000)));
     }
 
     #[test]
@@ -239,6 +195,8 @@ mod tests {
             "mcp__my-files__delete",
             "get-user.*",
             "日本_*",
+            "/",
+            "fs/",
         ]
         .map(|pattern| {
             let error = Pattern::new(pattern).expect_err(pattern);
@@ -251,6 +209,8 @@ mod tests {
             pattern "mcp__my-files__delete" can never match: generated names have "_" in place of "-"; did you mean "my_files_delete"?
             pattern "get-user.*" can never match: generated names have "_" in place of "-"; did you mean "get_user_*"?
             pattern "日本_*" can never match: generated names have "_" in place of "日"; did you mean "___*"?
+            pattern "/" can never match: write both names, as in "server/tool"
+            pattern "fs/" can never match: write both names, as in "server/tool"
         "#]]
         .assert_eq(&said.concat());
     }
@@ -266,10 +226,8 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_the_obvious_matcher(pattern in "[ab*]{1,9}", name in "[ab]{0,12}") {
-            prop_assert_eq!(
-                Pattern::new(&pattern).expect("pattern").matches(&name),
-                oracle(pattern.as_bytes(), name.as_bytes())
-            );
+            let expected = oracle(pattern.as_bytes(), name.as_bytes());
+            prop_assert_eq!(matches(&pattern, &name), expected);
         }
     }
 }

@@ -10,19 +10,26 @@ use serde_json::Value;
 
 use crate::condition::Condition;
 use crate::equality::order;
+use crate::name_pattern::PatternError;
 use crate::path_dots::has_dot_segment;
 use crate::rule::{Effect, Rule};
 use crate::text_pattern::TextPattern;
 
-/// The most conditions of a rule.
+/// The maximum number of conditions of a rule.
 const MAX_CONDITIONS: usize = 64;
-/// The most values in a list of them.
+/// The maximum number of values in a list.
 const MAX_VALUES: usize = 1_000;
 
-/// An entry that is no rule. Its `Display` says what is wrong and what to do.
+/// The error about an entry that is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(String);
+
+impl From<PatternError> for RuleError {
+    fn from(error: PatternError) -> Self {
+        in_words(error)
+    }
+}
 
 impl Rule {
     /// Reads an entry of `permissions.allow`, `ask` or `deny`: a pattern, or an
@@ -122,11 +129,11 @@ pub(crate) fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Value::deserialize(deserializer).map(Some)
 }
 
-/// A text that may begin with the folder of its file. Who reads a file replaces that.
+/// A text that may begin with the folder of its file. The reader of a file puts the path in.
 #[derive(serde::Deserialize)]
 struct FolderText(String);
 
-/// As [`FolderText`], in a glob: there, special characters of a folder's name would be signs.
+/// As [`FolderText`], in a glob: the reader escapes the path.
 #[derive(serde::Deserialize)]
 struct FolderGlob(String);
 

@@ -1,15 +1,14 @@
-//! Texts that may name another place than they seem to: paths with dots.
+//! Paths with segments of dots, which lead to a different place than their text says.
 
 use std::borrow::Cow;
 
-/// True if a text has a segment `.` or `..`, as a path or a URL would have it:
-/// between `/`, `\`, `?`, `#` or an end, or before the `;` of a path parameter, also
-/// percent-encoded once, and whatever characters are in it, or in such an escape, that some
-/// reader [drops](is_dropped). Such a text is resolved to another
-/// place than its beginning says.
+/// True if a text has a segment `.` or `..`, as in a path or a URL: between `/`, `\`, `?`, `#` or an
+/// end, or before the `;` of a path parameter. Percent-encoding is undone once, and characters that
+/// some reader [drops](is_dropped) do not count. Such a text leads to a different place than its
+/// prefix says.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     let text = decoded(text);
-    // Most dots do not begin a segment, which the character before them tells.
+    // The character before a dot shows that most dots do not begin a segment.
     let mut dots = memchr::memchr_iter(b'.', text.as_bytes());
     dots.any(|at| {
         let Some((before, after)) = text.split_at_checked(at) else {
@@ -71,7 +70,7 @@ fn is_ignorable(char: char) -> bool {
 }
 
 /// The text with its percent-encoding undone once. URL parsers drop characters before they look
-/// for escapes, so that those in the middle of one are in no escape's way.
+/// for escapes, so an escape may have dropped characters in it.
 fn decoded(text: &str) -> Cow<'_, str> {
     if memchr::memchr(b'%', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);

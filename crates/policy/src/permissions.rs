@@ -19,8 +19,7 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// The permissions of a run that begins: nothing is used up, and nothing is
-    /// granted but what the session has.
+    /// The permissions of a new run: no use of a rule is counted, and only the session has grants.
     pub fn new(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
         let used = vec![0; rules.as_slice().len()];
         Self {
@@ -72,9 +71,9 @@ impl Permissions {
 /// The uses that a decision counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// None: the call is not made now, and the decision may be another one by then.
+    /// None: the call is not made now, and is decided again later.
     Nothing,
-    /// Those of the run: the call is not made whatever is decided.
+    /// Those of the run: the call is not made, even if it is allowed.
     OfRun,
     /// Those of the run and of the session.
     All,

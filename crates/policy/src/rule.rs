@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::condition::Condition;
 use crate::definition::DefinitionHash;
 use crate::name_pattern::{Pattern, ServerPattern};
-use crate::other_names::OtherNames;
 use crate::parse;
+use crate::tool_name::ToolName;
 use crate::verdict::Verdict;
 
 /// One rule. It matches a call when all of its conditions hold.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Rule {
@@ -24,12 +24,16 @@ pub struct Rule {
     /// [`Rule::with_effect`].
     #[serde(skip)]
     pub effect: Effect,
-    /// The functions it matches, by their names and long names. Under a deny or ask rule, those
-    /// tools too of whose other names ([`OtherNames`]) it matches one.
+    /// The tools it matches; under a deny or ask rule, also by their [`ToolName::aliases`].
     #[serde(rename = "tool", deserialize_with = "parse::parsed")]
+    #[schemars(
+        with = "String",
+        description = "Functions whose whole name this pattern matches, or tools as `server/tool`. `*` is any number of characters."
+    )]
     pub pattern: Pattern,
-    /// The servers whose tools it matches; `None` for all.
+    /// The servers whose tools it matches, by a pattern over their names. Default: all.
     #[serde(default, deserialize_with = "parse::parsed_some")]
+    #[schemars(with = "Option<String>")]
     pub server: Option<ServerPattern>,
     /// True if the configuration must, or must not, mark the server as trusted.
     pub trusted: Option<bool>,
@@ -46,12 +50,14 @@ pub struct Rule {
     /// The number of calls that an allow rule lets through in a run; of calls without a script,
     /// in a session. Deny and ask rules are never used up.
     pub max_calls: Option<u32>,
-    /// The time from which it is passed over.
+    /// The time (RFC 3339) from which it is passed over.
     #[serde(default, deserialize_with = "parse::time")]
+    #[schemars(with = "Option<String>")]
     pub expires: Option<Timestamp>,
-    /// The definition of the tool for which it holds. An allow rule bound to
+    /// The only definition of the tool to which it applies. An allow rule bound to
     /// one is a person's answer to a question, and comes before ask rules.
     #[serde(default, deserialize_with = "parse::parsed_some")]
+    #[schemars(with = "Option<String>")]
     pub definition: Option<DefinitionHash>,
     /// The place where a person finds the rule, such as `permissions.deny` or `--allow`.
     #[serde(skip)]
@@ -64,7 +70,7 @@ pub struct Rule {
 /// not trusted never let a call through: an allow rule with annotations matches
 /// no tool of such a server, and a deny or ask rule matches if either the hint
 /// or its default fits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Annotations {
@@ -208,26 +214,18 @@ impl Rule {
         }
     }
 
-    /// True if its pattern means this tool. Doubt speaks against what would let calls through.
-    pub(crate) fn means(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
-        self.pattern.means(function, other_names)
-            || !self.effect.widens() && self.means_one_of(other_names)
+    /// True if its pattern matches this tool.
+    pub(crate) fn matches_name(&self, tool: ToolName<'_>) -> bool {
+        self.pattern.matches(tool, self.effect.widens())
     }
 
-    /// True if it lets calls of this tool through no more, because the tool has another name
-    /// than the one that its pattern matches.
-    pub(crate) fn has_lost(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
-        self.effect.widens()
-            && !self.pattern.means(function, other_names)
-            && self.means_one_of(other_names)
-    }
-
-    fn means_one_of(&self, other_names: Option<&Arc<OtherNames>>) -> bool {
-        other_names.is_some_and(|names| names.any_matches(&self.pattern))
+    /// True if it lets no call of this tool through because its pattern matches only an alias.
+    pub(crate) fn matches_alias(&self, tool: ToolName<'_>) -> bool {
+        !self.matches_name(tool) && self.pattern.matches(tool, false)
     }
 
     /// True if it lets calls through and has a limit.
-    pub(crate) fn can_become_void(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.effect.widens()
             && (self.max_calls.is_some() || self.expires.is_some() || self.definition.is_some())
     }

@@ -17,24 +17,24 @@ pub(crate) enum Match {
     No,
     /// It matches some arguments, and the arguments are not known.
     Depends,
-    /// It would match, but it is void.
+    /// It would match, but does not apply any more.
     Inapplicable(Inapplicable),
 }
 
 /// Matches a rule with a call.
 pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
     let widens = rule.effect.widens();
-    let is_meant = rule.means(facts.function, facts.other_names);
-    let has_lost = || rule.can_become_void() && rule.has_lost(facts.function, facts.other_names);
+    let is_meant = rule.matches_name(facts.name);
+    let matches_alias = || rule.is_limited() && rule.matches_alias(facts.name);
     let expired = rule.expires.is_some_and(|expires| expires <= facts.now);
-    if !is_meant && !has_lost()
+    if !is_meant && !matches_alias()
         || expired && !widens
         || rule.trusted.is_some_and(|trusted| trusted != facts.trusted)
         || !hints_match(&rule.annotations, facts.hints, facts.trusted, widens)
         || rule
             .server
             .as_ref()
-            .is_some_and(|server| !server.matches(facts.server))
+            .is_some_and(|server| !server.matches(facts.name.server))
     {
         return Match::No;
     }
@@ -52,8 +52,8 @@ pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
     }
 }
 
-/// True if arguments pass all conditions. Doubt counts against a rule that lets
-/// calls through, and for a rule that holds them up.
+/// Matches arguments with all conditions. A value that cannot be judged fails those of a rule that
+/// lets calls through, and passes those of a rule that restricts them.
 fn arguments_match(conditions: &[Condition], arguments: Option<&Value>, widens: bool) -> Match {
     let Some(arguments) = arguments else {
         return match conditions {

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::decision::{Because, Decision, Permission};
 use crate::facts::CallFacts;
 use crate::grants::{Answer, Inapplicable, Scope};
-use crate::name_pattern::{Pattern, PatternError};
+use crate::parse::RuleError;
 use crate::rule::{Effect, Rank, Rule};
 use crate::rule_match::{Match, rule_match};
 use crate::verdict::Verdict;
@@ -16,37 +18,39 @@ use crate::verdict::Verdict;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     rules: Vec<Arc<Rule>>,
-    /// The indexes of the rules that are of this run alone.
+    /// The indexes of the rules for this run only.
     of_run: Vec<usize>,
 }
 
-/// Makes [`Rules`] of patterns.
+/// Makes [`Rules`] of entries as `permissions` of a configuration has them: a pattern over names,
+/// such as `"time_*"`, or an object with further tests, such as
+/// `json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "prefix": "/tmp/" }] })`.
 #[derive(Default)]
 #[must_use]
 pub struct RulesBuilder {
     rules: Rules,
-    fault: Option<PatternError>,
+    fault: Option<RuleError>,
 }
 
 impl RulesBuilder {
-    /// Allows calls of the functions that match a pattern, such as `time_*`.
-    pub fn allow(self, pattern: &str) -> Self {
-        self.add(Effect::Allow, pattern)
+    /// Allows calls that match.
+    pub fn allow(self, rule: impl Into<Value>) -> Self {
+        self.add(Effect::Allow, &rule.into())
     }
 
-    /// Asks before calls of the functions that match a pattern.
-    pub fn ask(self, pattern: &str) -> Self {
-        self.add(Effect::Ask, pattern)
+    /// Asks before calls that match, whatever else allows them.
+    pub fn ask(self, rule: impl Into<Value>) -> Self {
+        self.add(Effect::Ask, &rule.into())
     }
 
-    /// Denies calls of the functions that match a pattern, whatever else allows them.
-    pub fn deny(self, pattern: &str) -> Self {
-        self.add(Effect::Deny, pattern)
+    /// Denies calls that match, whatever else allows them.
+    pub fn deny(self, rule: impl Into<Value>) -> Self {
+        self.add(Effect::Deny, &rule.into())
     }
 
-    fn add(mut self, effect: Effect, pattern: &str) -> Self {
-        match Pattern::new(pattern) {
-            Ok(pattern) => self.rules.push(Rule::new(effect, pattern)),
+    fn add(mut self, effect: Effect, rule: &Value) -> Self {
+        match Rule::parse(effect, rule) {
+            Ok(rule) => self.rules.push(rule),
             Err(fault) => self.fault = self.fault.or(Some(fault)),
         }
         self
@@ -56,32 +60,34 @@ impl RulesBuilder {
     ///
     /// # Errors
     ///
-    /// [`PatternError`] for the first pattern that could never match.
-    pub fn build(self) -> Result<Rules, PatternError> {
+    /// [`RuleError`] for the first entry that is not a rule.
+    pub fn build(self) -> Result<Rules, RuleError> {
         self.fault.map_or(Ok(self.rules), Err)
     }
 }
 
 impl Rules {
-    /// A builder of rules over names, as the lists in `permissions` of a configuration have them.
+    /// A builder without rules.
     pub fn builder() -> RulesBuilder {
         RulesBuilder::default()
     }
 
     /// Adds one rule, as a configuration file has it.
+    #[doc(hidden)]
     pub fn push(&mut self, rule: Rule) {
         self.rules.push(Arc::new(rule));
     }
 
-    /// Adds one rule for this run, as a command-line flag does. It is as
-    /// any other, but for an ask rule: where that matches, an allow rule bound to a definition
-    /// is passed over, since that is what was answered before the run.
+    /// Adds one rule for this run, as a command-line flag does. Where an ask rule of the run matches,
+    /// allow rules bound to a definition do not count: they are answers from before the run.
+    #[doc(hidden)]
     pub fn push_for_run(&mut self, rule: Rule) {
         self.of_run.push(self.rules.len());
         self.push(rule);
     }
 
     /// The rules in the order in which they were added.
+    #[doc(hidden)]
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter().map(Arc::as_ref)
     }
@@ -95,6 +101,7 @@ impl Rules {
     ///
     /// [`crate::Permissions`] decides the calls of a run: it counts, and knows
     /// what was granted.
+    #[doc(hidden)]
     pub fn decide(&self, facts: &CallFacts<'_>) -> Decision {
         self.decide_with(facts, |_, _| true, |_| Answer::Nothing)
     }
@@ -122,7 +129,7 @@ impl Rules {
                 match rule_match(rule, facts) {
                     Match::No => {}
                     Match::Depends => doubts.depends_on(rule),
-                    Match::Inapplicable(void) => doubts.note(void, permission),
+                    Match::Inapplicable(why) => doubts.note(why, permission),
                     // Before a use of it is counted.
                     Match::Yes
                         if is_kept_answer(rule) && self.is_asked_in_run(facts, &mut doubts) => {}
@@ -139,8 +146,8 @@ impl Rules {
             }
         }
         let (verdict, because) = match (facts.hints.read_only, facts.trusted) {
-            // A permission with a limit does not let the rest through by the server's word.
-            _ if doubts.void.is_some() => (Verdict::Ask, Because::NoRule),
+            // Calls beyond a permission's limit are not allowed by a hint of the server.
+            _ if doubts.inapplicable.is_some() => (Verdict::Ask, Because::NoRule),
             (Some(true), true) => (Verdict::Allow, Because::ReadOnlyHint),
             (Some(true), false) => (Verdict::Ask, Because::UntrustedHint),
             (_, _) => (Verdict::Ask, Because::NoRule),
@@ -148,7 +155,8 @@ impl Rules {
         doubts.conclude(verdict, because)
     }
 
-    /// True if an ask rule of this run takes a call from an answer that was kept before it.
+    /// True if an ask rule of this run matches the call, so that answers from before the run do not
+    /// count.
     fn is_asked_in_run(&self, facts: &CallFacts<'_>, doubts: &mut Doubts) -> bool {
         let of_run = self
             .of_run
@@ -169,7 +177,7 @@ impl Rules {
     }
 }
 
-/// True if the answer "always" wrote it into a file.
+/// True for a rule that the answer "always" wrote into a file.
 fn is_kept_answer(rule: &Rule) -> bool {
     rule.effect == Effect::Allow && rule.definition.is_some()
 }
@@ -177,10 +185,10 @@ fn is_kept_answer(rule: &Rule) -> bool {
 /// The rules and grants that were passed over on the way to a decision.
 #[derive(Default)]
 struct Doubts {
-    void: Option<(Inapplicable, Permission)>,
-    /// A rule that would hold the call up, depending on the arguments.
+    inapplicable: Option<(Inapplicable, Permission)>,
+    /// A rule that would restrict the call, depending on the arguments.
     may_narrow: Option<Arc<Rule>>,
-    /// A rule that would let it through, depending on the arguments.
+    /// A rule that would let the call through, depending on the arguments.
     may_widen: Option<Arc<Rule>>,
 }
 
@@ -194,10 +202,11 @@ impl Doubts {
         place.get_or_insert_with(|| Arc::clone(rule));
     }
 
-    /// Keeps the weightiest, and of two alike the first.
-    fn note(&mut self, void: Inapplicable, permission: impl FnOnce() -> Permission) {
-        if self.void.as_ref().is_none_or(|(known, _)| *known > void) {
-            self.void = Some((void, permission()));
+    /// Keeps the permission with the most important reason, and the first of several such.
+    fn note(&mut self, why: Inapplicable, permission: impl FnOnce() -> Permission) {
+        let known = self.inapplicable.as_ref();
+        if known.is_none_or(|(known, _)| *known > why) {
+            self.inapplicable = Some((why, permission()));
         }
     }
 
@@ -219,7 +228,7 @@ impl Doubts {
 
     fn conclude(self, verdict: Verdict, because: Because) -> Decision {
         let Self {
-            void,
+            inapplicable,
             may_narrow,
             may_widen,
         } = self;
@@ -227,29 +236,29 @@ impl Doubts {
             (Verdict::Allow, Some(rule)) => Decision::new(Verdict::Ask, Because::Depends(rule)),
             (Verdict::Ask, may_narrow) => Decision {
                 may_deny: may_narrow.filter(|rule| rule.effect == Effect::Deny),
-                ..ask(void, may_widen, because)
+                ..ask(inapplicable, may_widen, because)
             },
             (verdict, _) => Decision::new(verdict, because),
         }
     }
 }
 
-/// The decision to ask. Its reason is a permission that depends on the arguments or is void,
-/// rather than what comes after it.
+/// The decision to ask. A permission that depends on the arguments, or does not apply any more, is
+/// the reason if there is one.
 fn ask(
-    void: Option<(Inapplicable, Permission)>,
+    inapplicable: Option<(Inapplicable, Permission)>,
     may_widen: Option<Arc<Rule>>,
     because: Because,
 ) -> Decision {
     if let Some(rule) = may_widen {
         return Decision::new(Verdict::Ask, Because::Depends(rule));
     }
-    if let Some((void, permission)) = void {
+    if let Some((why, permission)) = inapplicable {
         let asked_by = match because {
             Because::Rule(rule) => Some(rule),
             _ => None,
         };
-        let because = match void {
+        let because = match why {
             Inapplicable::OtherDefinition => Because::DefinitionChanged(permission),
             Inapplicable::Spent => Because::Spent(permission),
             Inapplicable::Expired => Because::Expired(permission),

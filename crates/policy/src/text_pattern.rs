@@ -5,9 +5,9 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 
-/// The most bytes of a glob or of a regular expression.
+/// The maximum number of bytes of a glob or of a regular expression.
 const MAX_BYTES: usize = 1_000;
-/// The most bytes of one compiled expression, and of its cache.
+/// The maximum number of bytes of one compiled expression, and of its cache.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 /// The deepest nesting of groups in a regular expression.
 const MAX_NESTING: u32 = 50;
@@ -21,10 +21,10 @@ pub struct TextPattern {
 
 impl TextPattern {
     /// Compiles a shell's pattern: `*` stands for any characters but `/`, `**` for any characters,
-    /// `?` for one that is not `/`. At the beginning and behind a `/`, `**/` stands for any number
-    /// of folders, also for none: `**/.env` matches `.env`, too.
+    /// `?` for one that is not `/`. At the start and after a `/`, `**/` stands for any number of
+    /// folders, also for none: `**/.env` also matches `.env`.
     /// The error: a sentence about a glob that is empty, too long, or has one of `[ ] { } \`, which
-    /// mean something elsewhere and nothing here.
+    /// have no meaning here.
     pub(crate) fn glob(text: &str) -> Result<Self, String> {
         check_length(text)?;
         if let Some(sign) = text.chars().find(|c| "[]{}\\".contains(*c)) {
@@ -56,8 +56,8 @@ impl TextPattern {
 
     /// Compiles a regular expression. `.` matches line ends too. There are no look-around and no
     /// back references, and matching takes time proportional to the text.
-    /// The error: a sentence about one that is empty, too long, none, or compiles to more than 1
-    /// MiB.
+    /// The error: a sentence about an expression that is empty, too long, invalid, or compiles to more
+    /// than 1 MiB.
     pub(crate) fn regex(text: &str) -> Result<Self, String> {
         check_length(text)?;
         // By itself first, so that no parenthesis in it closes the group around

@@ -1,9 +1,10 @@
 //! The verdict about a call.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The verdict about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The call is sent.

@@ -13,9 +13,9 @@ use super::{Lowering, MAX_DEPTH};
 use crate::ir::{Additional, Literal, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
 
-/// Values or names that are looked at one by one.
+/// The maximum number of values or names that are compared one by one.
 const MAX_VALUES: usize = 64;
-/// Types beside whole kinds; with more, they are not readable.
+/// The maximum number of types beside whole kinds. With more, the result is not readable.
 const MAX_PARTS: usize = 6;
 
 /// Schemas that an instance is known to fit.
@@ -71,10 +71,6 @@ impl<'a> Lowering<'a, '_> {
         known: &Known<'a>,
     ) -> Complement {
         let of_kind = |kind: Kinds| Complement::all(kind.and(kinds));
-        let objects = |parts: Vec<Type>| Complement {
-            whole: Kinds::NONE,
-            parts: parts.into_iter().map(|ty| (Kinds::OBJECT, ty)).collect(),
-        };
         match (keyword, value) {
             ("type", value) => match Kinds::of_types(value) {
                 Some(named) => Complement::all(kinds.without(named)),
@@ -85,49 +81,13 @@ impl<'a> Lowering<'a, '_> {
             ("required", Value::Array(names))
                 if kinds.has(Kinds::OBJECT) && names.len() <= MAX_VALUES =>
             {
-                let names = names.iter().filter_map(Value::as_str);
-                let names: Vec<&str> = names.filter(|name| !is_required(name, known)).collect();
-                if names.iter().any(|name| OBJECT_MEMBERS.contains(name)) {
-                    return of_kind(Kinds::OBJECT);
-                }
-                objects(names.into_iter().map(without).collect())
+                refused_by_required(names, kinds, known)
             }
             ("properties", Value::Object(schemas)) if kinds.has(Kinds::OBJECT) => {
-                let mut parts = Vec::new();
-                for (name, schema) in schemas {
-                    let known = known
-                        .iter()
-                        .filter_map(|map| map.get("properties")?.get(name)?.as_object())
-                        .collect();
-                    let kinds = known_kinds(&known);
-                    let refused = self.refused(schema, kinds, &known);
-                    match refused.into_type(kinds) {
-                        Type::Never => {}
-                        ty => parts.push(with(name, ty)),
-                    }
-                }
-                objects(parts)
+                self.refused_by_properties(schemas, known)
             }
-            ("allOf", Value::Array(schemas)) => {
-                let mut all = Complement::nothing();
-                for schema in schemas {
-                    all = all.or(self.refused(schema, kinds, known), kinds);
-                }
-                all
-            }
-            ("anyOf", Value::Array(schemas)) => {
-                let mut all = Complement::all(kinds);
-                for schema in schemas {
-                    let refused = self.refused(schema, kinds, known);
-                    let copies = all.copies(&refused).saturating_add(refused.copies(&all));
-                    all = if self.spend_on(copies) {
-                        all.and(refused, kinds)
-                    } else {
-                        Complement::all(kinds)
-                    };
-                }
-                all
-            }
+            ("allOf", Value::Array(schemas)) => self.refused_by_any(schemas, kinds, known),
+            ("anyOf", Value::Array(schemas)) => self.refused_by_all(schemas, kinds, known),
             ("not", schema) => match self.in_place(&["not"], None, schema, kinds) {
                 Type::Unknown => Complement::all(kinds),
                 Type::Never => Complement::nothing(),
@@ -156,8 +116,62 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// All values except `values`: from a list, where one is known, else of the kinds that `values`
-    /// does not exhaust.
+    fn refused_by_properties(
+        &mut self,
+        schemas: &'a Map<String, Value>,
+        known: &Known<'a>,
+    ) -> Complement {
+        let mut parts = Vec::new();
+        for (name, schema) in schemas {
+            let known = known
+                .iter()
+                .filter_map(|map| map.get("properties")?.get(name)?.as_object())
+                .collect();
+            let kinds = known_kinds(&known);
+            match self.refused(schema, kinds, &known).into_type(kinds) {
+                Type::Never => {}
+                ty => parts.push(with(name, ty)),
+            }
+        }
+        Complement::objects(parts)
+    }
+
+    /// The values that at least one of the schemas refuses.
+    fn refused_by_any(
+        &mut self,
+        schemas: &'a [Value],
+        kinds: Kinds,
+        known: &Known<'a>,
+    ) -> Complement {
+        let mut any = Complement::nothing();
+        for schema in schemas {
+            any = any.or(self.refused(schema, kinds, known), kinds);
+        }
+        any
+    }
+
+    /// The values that all of the schemas refuse.
+    fn refused_by_all(
+        &mut self,
+        schemas: &'a [Value],
+        kinds: Kinds,
+        known: &Known<'a>,
+    ) -> Complement {
+        let mut all = Complement::all(kinds);
+        for schema in schemas {
+            let refused = self.refused(schema, kinds, known);
+            let copies = all.copies(&refused).saturating_add(refused.copies(&all));
+            all = if self.spend_on(copies) {
+                all.and(refused, kinds)
+            } else {
+                Complement::all(kinds)
+            };
+        }
+        all
+    }
+
+    /// All values except `values`: the other values of a known list, else the kinds that `values` does
+    /// not exhaust.
     fn refused_values(
         &mut self,
         values: &'a [Value],
@@ -211,6 +225,13 @@ impl Complement {
         Self {
             whole: kinds,
             parts: Vec::new(),
+        }
+    }
+
+    fn objects(types: Vec<Type>) -> Self {
+        Self {
+            whole: Kinds::NONE,
+            parts: types.into_iter().map(|ty| (Kinds::OBJECT, ty)).collect(),
         }
     }
 
@@ -280,6 +301,16 @@ impl Complement {
         }
         self
     }
+}
+
+/// The objects without one of the required properties.
+fn refused_by_required(names: &[Value], kinds: Kinds, known: &Known<'_>) -> Complement {
+    let names = names.iter().filter_map(Value::as_str);
+    let names: Vec<&str> = names.filter(|name| !is_required(name, known)).collect();
+    if names.iter().any(|name| OBJECT_MEMBERS.contains(name)) {
+        return Complement::all(Kinds::OBJECT.and(kinds));
+    }
+    Complement::objects(names.into_iter().map(without).collect())
 }
 
 fn is_required(name: &str, known: &Known<'_>) -> bool {

@@ -23,9 +23,9 @@ const CONDITIONS: [&str; 7] = [
     "unevaluatedProperties",
     "unevaluatedItems",
 ];
-/// The most conditions on one instance. Each doubles TypeScript's work.
+/// The maximum number of conditions on one instance. Each doubles TypeScript's work.
 const MAX_CONDITIONS: usize = 8;
-/// The most branches of a `oneOf` that exclude the properties other branches require.
+/// The maximum number of branches of a `oneOf` that exclude the properties of other branches.
 const MAX_EXCLUSIVE: usize = 8;
 
 impl<'a> Lowering<'a, '_> {
@@ -159,8 +159,8 @@ impl<'a> Lowering<'a, '_> {
         Type::union([then, any_of(kinds.without(Kinds::OBJECT))])
     }
 
-    /// `oneOf`: the union of the branches. If another branch only requires a property, a branch
-    /// excludes it.
+    /// `oneOf`: the union of the branches. A branch excludes the properties that other branches only
+    /// require.
     pub(super) fn one_of(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Option<Type> {
         let schemas = self.schemas(map, "oneOf");
         if schemas.is_empty() {
@@ -244,7 +244,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// True if other schemas have a say about the same instance, so that
+/// True if other schemas also constrain the same instance, so that
 /// `unevaluatedProperties` and `unevaluatedItems` depend on them.
 pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
     let applies = |keyword: &String| {
@@ -301,7 +301,7 @@ fn requiring(names: &[&str]) -> Type {
     })
 }
 
-/// True if a schema refers to another, or is too deep to tell.
+/// True if a schema has a reference, or is too deep to search.
 fn has_reference(schema: &Value, depth: usize) -> bool {
     depth > 16
         || match schema {

@@ -197,7 +197,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The list of schemas under a keyword; empty where there is none.
+    /// The list of schemas under a keyword, or an empty list.
     pub(super) fn schemas(
         &mut self,
         map: &'a Map<String, Value>,

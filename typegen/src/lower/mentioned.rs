@@ -35,9 +35,9 @@ const DEFAULT: &[&str] = &[
     "default of",
 ];
 
-/// Bytes of a word that is told as a default or a choice.
+/// The bytes of a default or a choice from a description.
 const MAX_WORD: usize = 24;
-/// Choices that are told.
+/// The number of choices from a description.
 const MAX_CHOICES: usize = 8;
 
 /// True if the description says that values are at least, or at most, `bound`.
@@ -72,9 +72,9 @@ pub(super) fn mentions_word(described: &str, word: &str) -> bool {
         .is_some()
 }
 
-/// The default that a description tells: a number, a truth value, a quoted text, or the one word
+/// The default in a description: a number, a truth value, a quoted text, or the one word
 /// after `default:` or `defaults to`.
-pub(super) fn told_default(described: &str) -> Option<String> {
+pub(super) fn described_default(described: &str) -> Option<String> {
     let lower = described.to_ascii_lowercase();
     lower.match_indices("default").find_map(|(at, word)| {
         let (before, rest) = described.split_at_checked(at)?;
@@ -103,7 +103,7 @@ pub(super) fn told_default(described: &str) -> Option<String> {
 
 /// The choices that a description lists, as a union: words after "one of" and the like, quoted
 /// words at its start or after a colon or a bracket, or quoted words that stand in brackets each.
-pub(super) fn told_choices(described: &str) -> Option<String> {
+pub(super) fn described_choices(described: &str) -> Option<String> {
     const OF_WORDS: [&str; 5] = ["one of", "either", "values", "options", "choices"];
     const OF_QUOTED: [&str; 6] = [":", "(", "=", " be", " are", " is"];
     let lower = described.to_ascii_lowercase();

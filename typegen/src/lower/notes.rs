@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::literal::MAX_VALUES;
 use super::mentioned::{
-    mentions_bound, mentions_default, mentions_word, told_choices, told_default,
+    described_choices, described_default, mentions_bound, mentions_default, mentions_word,
 };
 use super::scope::Dialect;
 use super::values::{MAX_VALUE, SAFE_INTEGER, examples, head, number, value_text};
@@ -73,13 +73,13 @@ impl<'a> Lowering<'a, '_> {
         name: Option<&str>,
         schema: &Value,
     ) -> Option<Doc> {
-        let mut told = Told::default();
-        self.tell(schema, name, 0, &mut told);
-        let (text, cut) = comment_text(&told.text(), MAX_COMMENT);
+        let mut notes = Notes::default();
+        self.collect(schema, name, 0, &mut notes);
+        let (text, cut) = comment_text(&notes.text(), MAX_COMMENT);
         if cut {
-            told.shortened.push("description");
+            notes.shortened.push("description");
         }
-        for keyword in told.shortened {
+        for keyword in notes.shortened {
             self.degrade_at(keys, Reason::Shortened { keyword });
         }
         (!text.is_empty()).then(|| Doc {
@@ -94,13 +94,13 @@ impl<'a> Lowering<'a, '_> {
         if self.side == Side::Output {
             return String::new();
         }
-        let mut told = Told {
+        let mut notes = Notes {
             is_short: true,
-            ..Told::default()
+            ..Notes::default()
         };
-        self.tell(schema, None, 0, &mut told);
-        let mut facts = told.notes;
-        facts.append(&mut told.parts);
+        self.collect(schema, None, 0, &mut notes);
+        let mut facts = notes.facts;
+        facts.append(&mut notes.parts);
         if let Value::Object(map) = schema {
             let described = map.get("description").and_then(Value::as_str);
             let described = described.unwrap_or_default();
@@ -108,10 +108,10 @@ impl<'a> Lowering<'a, '_> {
                 facts.push("deprecated".to_owned());
             }
             if !map.contains_key("default") {
-                facts.extend(told_default(described).map(|value| format!("default {value}")));
+                facts.extend(described_default(described).map(|value| format!("default {value}")));
             }
             let is_text = map.get("type").is_none_or(|ty| ty == "string");
-            let choices = told_choices(described);
+            let choices = described_choices(described);
             if is_text
                 && !["enum", "const"]
                     .iter()
@@ -134,7 +134,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Adds a schema's own notes, and the notes of parts without a comment of their own.
-    fn tell(&self, schema: &Value, name: Option<&str>, depth: usize, told: &mut Told) {
+    fn collect(&self, schema: &Value, name: Option<&str>, depth: usize, notes: &mut Notes) {
         let Some(map) = schema.as_object() else {
             return;
         };
@@ -144,8 +144,8 @@ impl<'a> Lowering<'a, '_> {
         let says = |keyword: &str| map.get(keyword).and_then(Value::as_str).map(str::trim);
         let described = says("description").filter(|text| !text.is_empty());
         let title = says("title").filter(|title| name.is_some_and(|name| !alike(title, name)));
-        if let Some(text) = described.or(title).filter(|_| !told.is_short) {
-            told.line(text);
+        if let Some(text) = described.or(title).filter(|_| !notes.is_short) {
+            notes.add_line(text);
         }
         if self.dialect != Dialect::Modern && map.contains_key("$ref") {
             return;
@@ -153,14 +153,14 @@ impl<'a> Lowering<'a, '_> {
         // Most schemas have none of these keywords, and looking up each of them costs more than
         // scanning the present keys.
         if map.keys().any(|keyword| NOTED.contains(&keyword.as_str())) || is_integer(map) {
-            let described = described.filter(|_| !told.is_short);
-            notes(map, described.unwrap_or_default(), self.side, told);
+            let described = described.filter(|_| !notes.is_short);
+            add_notes(map, described.unwrap_or_default(), self.side, notes);
         }
         if !map.keys().any(|keyword| PARTS.contains(&keyword.as_str())) {
             return;
         }
         for schema in list(map, "allOf") {
-            self.tell_part(schema, "", depth, told);
+            self.collect_part(schema, "", depth, notes);
         }
         for keyword in ["anyOf", "oneOf"] {
             let choices = list(map, keyword);
@@ -172,7 +172,7 @@ impl<'a> Lowering<'a, '_> {
                 } else {
                     String::new()
                 };
-                self.tell_part(choice, &label, depth, told);
+                self.collect_part(choice, &label, depth, notes);
             }
         }
         for (keyword, label) in [
@@ -182,62 +182,65 @@ impl<'a> Lowering<'a, '_> {
             ("propertyNames", "keys"),
         ] {
             if let Some(part @ Value::Object(_)) = map.get(keyword) {
-                self.tell_part(part, label, depth, told);
+                self.collect_part(part, label, depth, notes);
             }
         }
         for keyword in ["prefixItems", "items"] {
             for (index, place) in list(map, keyword).iter().enumerate() {
-                self.tell_part(place, &format!("[{index}]"), depth, told);
+                self.collect_part(place, &format!("[{index}]"), depth, notes);
             }
         }
         if let Some(Value::Object(patterns)) = map.get("patternProperties") {
             for (pattern, part) in patterns {
-                let label = format!("keys /{}/", shortened(pattern, "patternProperties", told));
-                told.note(label.clone());
-                self.tell_part(part, &label, depth, told);
+                let label = format!("keys /{}/", shortened(pattern, "patternProperties", notes));
+                notes.add(label.clone());
+                self.collect_part(part, &label, depth, notes);
             }
         }
     }
 
     /// Adds the notes of a part without a comment of its own, after its label.
-    fn tell_part(&self, part: &Value, label: &str, depth: usize, told: &mut Told) {
-        if self.is_declared(part) || told.full() {
+    fn collect_part(&self, part: &Value, label: &str, depth: usize, notes: &mut Notes) {
+        if self.is_declared(part) || notes.is_full() {
             return;
         }
-        let mut inner = Told {
-            is_short: told.is_short,
-            ..Told::default()
+        let mut inner = Notes {
+            is_short: notes.is_short,
+            ..Notes::default()
         };
-        self.tell(part, None, depth + 1, &mut inner);
-        told.shortened.append(&mut inner.shortened);
-        told.size += inner.size + label.len();
+        self.collect(part, None, depth + 1, &mut inner);
+        notes.shortened.append(&mut inner.shortened);
+        notes.size += inner.size + label.len();
         if label.is_empty() {
             for line in inner.lines {
-                told.line(&line);
+                notes.add_line(&line);
             }
-            for note in inner.notes {
-                told.note(note);
+            for note in inner.facts {
+                notes.add(note);
             }
-            told.parts.append(&mut inner.parts);
+            notes.parts.append(&mut inner.parts);
         } else if inner.lines.is_empty() && inner.parts.is_empty() {
-            if !inner.notes.is_empty() {
-                told.parts
-                    .push(format!("{label} {}", inner.notes.join(", ")));
+            if !inner.facts.is_empty() {
+                notes
+                    .parts
+                    .push(format!("{label} {}", inner.facts.join(", ")));
             }
         } else {
-            told.after.push(format!("{label}: {}", inner.text()));
+            notes.after.push(format!("{label}: {}", inner.text()));
         }
-        told.after.append(&mut inner.after);
+        notes.after.append(&mut inner.after);
     }
 }
 
 /// The texts collected for one comment.
 #[derive(Default)]
-struct Told {
+struct Notes {
     /// True if only the short facts are collected.
     is_short: bool,
+    /// Descriptions.
     lines: Vec<String>,
-    notes: Vec<String>,
+    /// Constraints.
+    facts: Vec<String>,
     /// Constraints of parts, each after its label.
     parts: Vec<String>,
     /// Descriptions of parts, each after its label.
@@ -248,9 +251,9 @@ struct Told {
     size: usize,
 }
 
-impl Told {
-    fn line(&mut self, line: &str) {
-        if self.full() {
+impl Notes {
+    fn add_line(&mut self, line: &str) {
+        if self.is_full() {
             return;
         }
         self.size += line.len();
@@ -260,22 +263,22 @@ impl Told {
     }
 
     /// True if the texts already exceed a comment.
-    fn full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.size > MAX_COMMENT
     }
 
-    fn note(&mut self, note: String) {
-        if self.full() {
+    fn add(&mut self, note: String) {
+        if self.is_full() {
             return;
         }
         self.size += note.len();
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+        if !self.facts.contains(&note) {
+            self.facts.push(note);
         }
     }
 
     fn text(&self) -> String {
-        let mut notes = self.notes.join(", ");
+        let mut notes = self.facts.join(", ");
         for part in &self.parts {
             let semicolon = if notes.is_empty() { "" } else { "; " };
             notes.push_str(semicolon);
@@ -306,30 +309,48 @@ impl Told {
 
 /// Adds the constraints of a schema that its type does not show and that its
 /// description does not mention.
-fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told) {
-    let says = |keyword: &str| map.get(keyword).and_then(Value::as_str);
-    let is = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
-
-    // A script that reads a number need not know that it is whole.
-    let says_integer = told.is_short || mentions_word(described, "integer");
-    if side == Side::Input && is_integer(map) && !says_integer {
-        told.note("integer".to_owned());
-    }
-    for keyword in ["format", "contentEncoding", "contentMediaType"] {
-        if let Some(name) = says(keyword)
-            && !mentions_word(described, name)
-        {
-            let name = shortened(name, keyword, told);
-            told.note(name);
+fn add_notes(map: &Map<String, Value>, described: &str, side: Side, notes: &mut Notes) {
+    add_kind_notes(map, described, side, notes);
+    add_size_notes(map, described, notes);
+    add_content_notes(map, described, notes);
+    add_value_notes(map, described, notes);
+    for (keyword, note) in [
+        ("deprecated", "deprecated"),
+        ("readOnly", "read-only"),
+        ("writeOnly", "write-only"),
+    ] {
+        if is_true(map, keyword) && !mentions_word(described, note) {
+            notes.add(note.to_owned());
         }
     }
+}
+
+/// `integer`, and formats.
+fn add_kind_notes(map: &Map<String, Value>, described: &str, side: Side, notes: &mut Notes) {
+    // A script that reads a number need not know that it is whole.
+    let says_integer = notes.is_short || mentions_word(described, "integer");
+    if side == Side::Input && is_integer(map) && !says_integer {
+        notes.add("integer".to_owned());
+    }
+    for keyword in ["format", "contentEncoding", "contentMediaType"] {
+        if let Some(name) = text(map, keyword)
+            && !mentions_word(described, name)
+        {
+            let name = shortened(name, keyword, notes);
+            notes.add(name);
+        }
+    }
+}
+
+/// The bounds of numbers, lengths and counts.
+fn add_size_notes(map: &Map<String, Value>, described: &str, notes: &mut Notes) {
     if let Some(range) = range(map, described) {
-        told.note(range);
+        notes.add(range);
     }
     if let Some(divisor) = map.get("multipleOf").and_then(number)
         && divisor != "1"
     {
-        told.note(format!("multiple of {divisor}"));
+        notes.add(format!("multiple of {divisor}"));
     }
     for (min, max, unit) in [
         ("minLength", "maxLength", "char"),
@@ -338,59 +359,63 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
     ] {
         let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
         if let Some(size) = size(count(min), count(max), unit, described) {
-            told.note(size);
+            notes.add(size);
         }
     }
-    if is("uniqueItems") && !mentions_word(described, "unique") {
-        told.note("unique".to_owned());
+}
+
+/// `unique`, patterns, long lists of values, and properties that need others.
+fn add_content_notes(map: &Map<String, Value>, described: &str, notes: &mut Notes) {
+    if is_true(map, "uniqueItems") && !mentions_word(described, "unique") {
+        notes.add("unique".to_owned());
     }
-    if let Some(pattern) = says("pattern")
+    if let Some(pattern) = text(map, "pattern")
         && !described.contains(pattern)
     {
-        let pattern = shortened(pattern, "pattern", told);
-        told.note(format!("/{pattern}/"));
+        let pattern = shortened(pattern, "pattern", notes);
+        notes.add(format!("/{pattern}/"));
     }
     if let Some(Value::Array(values)) = map.get("enum")
         && values.len() > MAX_VALUES
     {
-        told.note(format!("one of {}: {}", values.len(), head(values)));
+        notes.add(format!("one of {}: {}", values.len(), head(values)));
     }
     for keyword in ["dependentRequired", "dependencies"] {
-        if let Some(Value::Object(needs)) = map.get(keyword) {
-            for (key, needed) in needs {
-                let names: Vec<&str> = needed
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(Value::as_str)
-                    .collect();
-                if !names.is_empty() {
-                    let note = format!("{key} needs {}", names.join(" and "));
-                    let note = shortened(&note, keyword, told);
-                    told.note(note);
-                }
+        let Some(Value::Object(needs)) = map.get(keyword) else {
+            continue;
+        };
+        for (key, needed) in needs {
+            let names = needed.as_array().into_iter().flatten();
+            let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+            if !names.is_empty() {
+                let note = format!("{key} needs {}", names.join(" and "));
+                let note = shortened(&note, keyword, notes);
+                notes.add(note);
             }
         }
     }
+}
+
+/// The default and examples.
+fn add_value_notes(map: &Map<String, Value>, described: &str, notes: &mut Notes) {
     if let Some(default) = map.get("default").filter(|default| !default.is_null()) {
         let text = value_text(default);
         if !mentions_default(described, &text) {
-            let text = shortened(&text, "default", told);
-            told.note(format!("default {text}"));
+            let text = shortened(&text, "default", notes);
+            notes.add(format!("default {text}"));
         }
     }
-    if let Some(examples) = examples(map, described).filter(|_| !told.is_short) {
-        told.note(format!("e.g. {examples}"));
+    if let Some(examples) = examples(map, described).filter(|_| !notes.is_short) {
+        notes.add(format!("e.g. {examples}"));
     }
-    for (keyword, note) in [
-        ("deprecated", "deprecated"),
-        ("readOnly", "read-only"),
-        ("writeOnly", "write-only"),
-    ] {
-        if is(keyword) && !mentions_word(described, note) {
-            told.note(note.to_owned());
-        }
-    }
+}
+
+fn text<'v>(map: &'v Map<String, Value>, keyword: &str) -> Option<&'v str> {
+    map.get(keyword).and_then(Value::as_str)
+}
+
+fn is_true(map: &Map<String, Value>, keyword: &str) -> bool {
+    map.get(keyword) == Some(&Value::Bool(true))
 }
 
 /// True if the values are integers, and the type would not say so: it is `number` for all of them.
@@ -486,11 +511,11 @@ fn label(choice: &Value) -> String {
     }
 }
 
-fn shortened(text: &str, keyword: &'static str, told: &mut Told) -> String {
+fn shortened(text: &str, keyword: &'static str, notes: &mut Notes) -> String {
     if text.len() <= MAX_VALUE {
         return text.to_owned();
     }
-    told.shortened.push(keyword);
+    notes.shortened.push(keyword);
     format!("{}…", prefix(text, MAX_VALUE))
 }
 

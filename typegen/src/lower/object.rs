@@ -53,7 +53,7 @@ impl<'a> Lowering<'a, '_> {
             });
         }
 
-        // An object of which nothing is said is one that may hold anything.
+        // An object without any keyword may hold anything.
         if properties.is_empty() && additional == Additional::Unmentioned {
             additional = Additional::Typed(Box::new(Type::Unknown));
         }

@@ -65,7 +65,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The versions of JSON Schema that lowering tells apart.
+/// The versions of JSON Schema that lowering distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Up to draft 6.
@@ -128,7 +128,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Indexes a schema in one walk. Values that are no schemas, as in an `enum`, name nothing.
+    /// Indexes a schema in one walk. Values that are not schemas, as in an `enum`, are skipped.
     pub(super) fn of(whole: &Scope<'a>, dialect: Dialect) -> Self {
         let mut index = Self::default();
         let mut open = vec![(whole.root, whole.clone(), whole.pointer.to_string())];

@@ -10,8 +10,8 @@ pub(super) const MAX_VALUE: usize = 160;
 const MAX_HEAD: usize = 120;
 /// Bytes of the examples in a note.
 const MAX_EXAMPLES: usize = 80;
-/// The largest integer that a double tells from its neighbours. Generators write it as a bound
-/// where they mean none.
+/// The largest integer whose neighbours a double can represent. Generators write it as a bound that
+/// means no bound.
 pub(super) const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// A value as script text. A long value is cut soon after the limit, and deeply nested parts are

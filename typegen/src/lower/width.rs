@@ -9,7 +9,7 @@ use crate::ir::{Additional, Type, TypeId};
 
 /// Members an intersection may have when it is multiplied out.
 const MAX_WIDTH: usize = 1_000;
-/// Declared types that stand for one another, one after the other.
+/// The maximum length of a chain of declared types that stand for each other.
 const MAX_CHAIN: usize = 32;
 
 impl Lowering<'_, '_> {

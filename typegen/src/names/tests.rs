@@ -5,13 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{MAX_GONE, Names, assign, assign_after, prefix};
+use super::{MAX_GONE, Names, aliases, assign, assign_after, prefix};
 use crate::reserved::is_reserved_value;
 
 /// Every function with its server and tool.
 fn all(names: &Names) -> impl Iterator<Item = (&str, &str, &str)> {
-    let originals = names.originals.iter();
-    originals.map(|(function, (server, tool))| (function.as_str(), server.as_str(), tool.as_str()))
+    let servers = names.functions.iter();
+    servers.flat_map(|(server, tools)| {
+        let tools = tools.iter();
+        tools.map(move |(tool, function)| (function.as_str(), server.as_str(), tool.as_str()))
+    })
+}
+
+/// The server and the tool of a function.
+fn original<'n>(names: &'n Names, function: &str) -> Option<(&'n str, &'n str)> {
+    let mut found = all(names).filter(|(name, ..)| *name == function);
+    let (_, server, tool) = found.next()?;
+    assert_eq!(found.next(), None, "{function} is not unique");
+    Some((server, tool))
 }
 
 fn check(pairs: &[(&str, &str)], expected: Expect) {
@@ -19,7 +30,7 @@ fn check(pairs: &[(&str, &str)], expected: Expect) {
     let mut text = String::new();
     for (server, tool) in pairs {
         let function = names.function(server, tool).unwrap();
-        assert_eq!(names.original(function), Some((*server, *tool)));
+        assert_eq!(original(&names, function), Some((*server, *tool)));
         text.push_str(&format!("{server:?} {tool:?} -> {function}\n"));
     }
     for collision in names.collisions() {
@@ -68,17 +79,17 @@ fn plain_names_are_server_and_tool() {
 #[test]
 fn repeated_server_name_is_dropped_from_function() {
     for case in "
-        git git_log → git_log, long git_git_log
-        git git-log → git_log, long git_git_log
-        git git.log → git_log, long git_git_log
-        git gitLog → git_log, long git_gitLog
-        git gitHTTPGet → git_HTTPGet, long git_gitHTTPGet
-        git git__log → git__log, long git_git__log
-        github github_create_issue → github_create_issue, long github_github_create_issue
-        notion notion-search → notion_search, long notion_notion_search
-        GitHub github_get → GitHub_get, long GitHub_github_get
-        google-maps google_maps_find → google_maps_find, long google_maps_google_maps_find
-        3d 3d-print → _3d_print, long _3d_3d_print
+        git git_log → git_log
+        git git-log → git_log
+        git git.log → git_log
+        git gitLog → git_log
+        git gitHTTPGet → git_HTTPGet
+        git git__log → git__log
+        github github_create_issue → github_create_issue
+        notion notion-search → notion_search
+        GitHub github_get → GitHub_get
+        google-maps google_maps_find → google_maps_find
+        3d 3d-print → _3d_print
         git github_x → git_github_x
         git gitlog → git_gitlog
         git GITLog → git_GITLog
@@ -93,10 +104,7 @@ fn repeated_server_name_is_dropped_from_function() {
         let (pair, expected) = case.split_once(" → ").expect(case);
         let (server, tool) = pair[8..].split_once(' ').expect(case);
         let names = assign([(server, tool)]);
-        let function = names.function(server, tool).unwrap();
-        let long = names.long(function).map(|long| format!(", long {long}"));
-        let named = format!("{function}{}", long.unwrap_or_default());
-        assert_eq!(named, expected, "{case}");
+        assert_eq!(names.function(server, tool), Some(expected), "{case}");
     }
 }
 
@@ -111,20 +119,34 @@ fn colliding_short_names_get_suffixes() {
         collision on git_log | "git" "git_log" | "git" "log"
     "#]],
     );
-    let names = assign(pairs);
-    let function = names.function("git", "git_log").unwrap();
-    assert_eq!(names.long(function), Some("git_git_log"));
-    // Two tools with one long name have none, and no reserved name is one.
-    let twins = assign([("git", "git_log"), ("git", "git-log")]);
-    assert_eq!(all(&twins).find_map(|(it, ..)| twins.long(it)), None);
-    let reserving = Names::reserving(["git_git_log"]);
-    let names = assign_after(&reserving, [("git", "git_log")]);
-    assert_eq!(names.long("git_log"), None);
     // A short name that begins as another server's names do.
     let among = Names::default().among(["git", "git_log"]);
     let names = assign_after(&among, [("git", "git_log_all"), ("git_log", "all")]);
-    assert_eq!(names.original("git_log_all"), Some(("git_log", "all")));
-    assert_eq!(names.long("git_$log_all"), Some("git_git_log_all"));
+    assert_eq!(original(&names, "git_log_all"), Some(("git_log", "all")));
+    assert_eq!(names.function("git", "git_log_all"), Some("git_$log_all"));
+}
+
+#[test]
+fn aliases_lack_suffixes_and_repeat_the_server() {
+    for (server, tool, function, expected) in [
+        ("s", "get_user", "s_get_user", &[][..]),
+        ("s", "get_user", "s_get_user_7e0bb0c2", &["s_get_user"][..]),
+        ("git", "git_log", "git_log", &["git_git_log"][..]),
+        (
+            "git",
+            "git_log",
+            "git_log_cc24f5ac",
+            &["git_log", "git_git_log"][..],
+        ),
+        (
+            "github",
+            "issues-x",
+            "github_$issues_x",
+            &["github_issues_x"][..],
+        ),
+    ] {
+        assert_eq!(aliases(server, tool, function), expected, "{function}");
+    }
 }
 
 #[test]
@@ -164,14 +186,16 @@ fn words_and_strange_names_become_identifiers() {
 fn longer_suffixes_extend_the_same_digits() {
     let pair = ("s", "get_user");
     let mut pairs = vec![("s", "get-user".to_owned()), ("s", pair.1.to_owned())];
+    let mut last = String::new();
     for round in 1..=10 {
         let names = assign(pairs.iter().map(|(s, t)| (*s, t.as_str())));
         let function = names.function(pair.0, pair.1).unwrap();
-        let suffixed = names.suffixed(pair.0, pair.1);
-        let (stem, digits) = suffixed.rsplit_once('_').unwrap();
-        let expected: String = digits.chars().cycle().take(8 * round).collect();
-        assert_eq!(function, format!("{stem}_{expected}"));
-        assert_eq!(digits.len(), 64);
+        let digits = function.strip_prefix("s_get_user_").unwrap();
+        assert_eq!(digits.len(), 8 * round);
+        assert!(digits.starts_with(&last), "{function}");
+        // After 64 digits, the hash repeats.
+        assert!(digits.len() <= 64 || digits.ends_with(&digits[..digits.len() - 64]));
+        last = digits.to_owned();
         let next = function.strip_prefix("s_").unwrap().to_owned();
         pairs.push(("s", next));
     }
@@ -188,12 +212,9 @@ fn suffixed_name_depends_only_on_servers() {
         let without = assign_after(&alone, [pair]);
         let (server, tool) = pair;
         assert!(!without.function(server, tool).unwrap().contains('$'));
-        let suffixed = without.suffixed(server, tool);
         let twin = tool.replace(['-', '_'], ".");
         let beside = assign_after(&alone, [pair, (server, &twin)]);
         assert_eq!(beside.function(server, tool), Some(function));
-        assert!(suffixed.starts_with(function), "{suffixed}");
-        assert_eq!(beside.suffixed(server, tool), suffixed);
     }
 }
 
@@ -220,7 +241,7 @@ fn reserved_name_is_never_assigned() {
     // A reserved name stays unused in later catalogs.
     let gone = assign_after(&first, []);
     let later = assign_after(&gone, [("model_extract", ""), ("model", "ext.ract")]);
-    assert_eq!(later.original("model_extract"), None);
+    assert_eq!(original(&later, "model_extract"), None);
     let again = assign_after(&gone, pairs);
     assert_eq!(again.function("model", "extract"), Some(function));
 }
@@ -243,15 +264,12 @@ proptest! {
             pairs.iter().map(|(s, t)| (s.as_str(), t.as_str())).collect();
         let distinct: BTreeSet<_> = pairs.iter().copied().collect();
         let names = assign(pairs.iter().copied());
-        prop_assert_eq!(all(&names).count(), distinct.len());
+        let functions: BTreeSet<&str> = all(&names).map(|(function, ..)| function).collect();
+        prop_assert_eq!(functions.len(), distinct.len());
         prop_assert_eq!(&names, &assign(pairs.iter().rev().copied()));
-        let mut long = BTreeSet::new();
         for (function, server, tool) in all(&names) {
             prop_assert_eq!(names.function(server, tool), Some(function));
             prop_assert!(distinct.contains(&(server, tool)));
-            if let Some(name) = names.long(function) {
-                prop_assert!(long.insert(name) && names.original(name).is_none());
-            }
         }
     }
 
@@ -267,7 +285,7 @@ proptest! {
         for (function, server, tool) in all(&first) {
             let now = second.function(server, tool);
             prop_assert!(now.is_none() || now == Some(function));
-            let holder = second.original(function);
+            let holder = original(&second, function);
             prop_assert!(holder.is_none() || holder == Some((server, tool)));
         }
     }
@@ -368,7 +386,8 @@ proptest! {
             let pairs = tools.iter().map(|(server, tool)| (*server.get(&servers), tool.as_str()));
             let distinct: BTreeSet<_> = pairs.clone().collect();
             names = assign_after(&names, pairs);
-            prop_assert_eq!(all(&names).count(), distinct.len());
+            let functions: BTreeSet<&str> = all(&names).map(|(function, ..)| function).collect();
+            prop_assert_eq!(functions.len(), distinct.len());
             check_owners(&names, &servers);
         }
     }

@@ -30,7 +30,7 @@ pub struct Entry<'a> {
 pub struct Ranked<'a> {
     /// The name of its function in a script.
     pub function: &'a str,
-    /// The server as it is configured.
+    /// The server's name in the configuration.
     pub server: &'a str,
     /// The quality of the match: more is better. It compares within one ranking only.
     pub score: f64,
@@ -70,11 +70,11 @@ const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
 
 /// The saturation of repeated words.
 const SATURATION: f32 = 1.2;
-/// The most times that a word counts in one place.
+/// The maximum number of times that a word counts in one place.
 const MAX_TIMES: u16 = 2;
-/// The most bytes of a description that are read.
+/// The maximum number of bytes of a description that are read.
 pub(super) const MAX_DESCRIPTION: usize = 4096;
-/// The most bytes of a parameter's description that are read.
+/// The maximum number of bytes of a parameter's description that are read.
 const MAX_ABOUT_PARAMETER: usize = 300;
 /// Parameters, and members of those, that are read.
 const MAX_PARAMETERS: usize = 128;
@@ -135,7 +135,7 @@ impl Document {
         }
     }
 
-    /// The server as it is configured.
+    /// The server's name in the configuration.
     pub(super) fn server(&self) -> &str {
         &self.definition.server
     }
@@ -173,7 +173,7 @@ fn first_sentence(text: &str) -> usize {
     leading + line.min(sentence)
 }
 
-/// The beginning of a text, at most `max` bytes.
+/// The first `max` bytes of a text, or fewer.
 pub(super) fn start_of(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {

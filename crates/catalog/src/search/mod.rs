@@ -19,7 +19,7 @@ pub use regex::PatternFault;
 use document::Document;
 use query::{Group, Vocabulary};
 use terms::Term;
-pub(crate) use typos::{Asked, MAX_ASKED, MIN_LIKENESS, plain};
+pub(crate) use typos::{Asked, MAX_ASKED, plain};
 use typos::{Names, Spelling};
 
 /// The weight of a name's likeness, from the least that counts to equal.
@@ -154,8 +154,8 @@ impl SearchIndex {
         })
     }
 
-    /// Adds to each tool what the best of the group's terms counts in it. Returns how rare the
-    /// group is: as its first term that a tool has, and 0 if it is no word.
+    /// Adds to each tool the score of the group's best term. Returns the rarity of the group: that of
+    /// its first term that a tool has, and 0 if the group is not a word.
     fn add(&self, group: &Group, scores: &mut Scores) -> f32 {
         for (term, counts) in &group.terms {
             let postings = self.postings_of(*term);
@@ -171,7 +171,7 @@ impl SearchIndex {
         rarity
     }
 
-    /// Adds what it counts that a name is like the whole query.
+    /// Adds the score of names that are like the whole query.
     fn add_named(&self, query: &str, scores: &mut Scores) {
         let is_name = !query.trim().contains(char::is_whitespace);
         for (index, likeness) in self.names.like(query) {
@@ -235,7 +235,7 @@ struct Scores {
     total: Vec<f32>,
     /// The sum of the rarities of those words of the query that a tool has.
     share: Vec<f32>,
-    /// The score that the current group has added so far, and what its term counts.
+    /// The score that the current group has added so far, and the weight of its term.
     of_group: Vec<(f32, f32)>,
     /// The number of words of the query that a tool has.
     covered: Vec<u8>,

@@ -15,10 +15,10 @@ const MEANT: f32 = 0.8;
 /// The weight of two neighbours that are one word in a name.
 const PHRASE: f32 = 0.5;
 
-/// Terms of which any will do.
+/// Alternative terms for one word.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Each with what it counts.
+    /// Each with its weight.
     pub(super) terms: Vec<(Term, f32)>,
     /// True if it is a word of the query, and not two that may be one.
     pub(super) is_word: bool,

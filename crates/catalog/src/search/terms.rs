@@ -5,7 +5,7 @@ use std::hash::Hasher as _;
 
 use rustc_hash::FxHasher;
 
-/// Bytes of a word that count; the rest of a longer one is passed over.
+/// The number of bytes of a word that count.
 const MAX_WORD: usize = 48;
 
 /// A word in its common form, as a hash of it. A definition that brings two
@@ -22,8 +22,8 @@ impl Term {
     }
 }
 
-/// The words of a text in lower case, at most `max` of them: split at what is no
-/// letter or digit and where case changes (`getHTTPUrl` has three). A word with
+/// The words of a text in lower case, at most `max` of them: split at characters
+/// other than letters and digits and where case changes (`getHTTPUrl` has three). A word with
 /// digits in it stays whole (`s3`), and its longer runs of letters follow it
 /// (`base64`, `base`). Scripts without spaces come in pairs of characters.
 pub(super) fn words(text: &str, max: usize) -> Vec<String> {
@@ -58,7 +58,7 @@ pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
     }
 }
 
-/// True if `take` takes more.
+/// True if `take` accepts more words.
 fn ascii_words(run: &str, lower: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
     let bytes = run.as_bytes();
     let mut start = 0;
@@ -95,7 +95,7 @@ fn is_boundary(bytes: &[u8], at: usize) -> bool {
     !is(at - 1, upper) || is(at + 1, u8::is_ascii_lowercase)
 }
 
-/// True if `take` takes more.
+/// True if `take` accepts more words.
 fn other_words(run: &str, word: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
     word.clear();
     let mut before: Option<char> = None;

@@ -3,14 +3,14 @@
 /// Bytes of a name that is looked for.
 pub(crate) const MAX_ASKED: usize = 300;
 /// The likeness from which on a name is found: 1 is equal, 0 is nothing alike.
-pub(crate) const MIN_LIKENESS: f64 = 0.75;
+const MIN_LIKENESS: f64 = 0.75;
 
 /// The pairs of letters that one search compares: the names are of servers.
 const MAX_COMPARED: usize = 1 << 24;
 
-/// The least and most letters of a word that is looked for with a typo.
+/// The lengths of words that are searched with a typo.
 const TYPO_LETTERS: std::ops::RangeInclusive<usize> = 4..=24;
-/// Words that typos are looked for among, at most; those that come first.
+/// The number of words, from the first on, that are compared with a misspelt one.
 const MAX_WORDS: usize = 20_000;
 
 /// The plain names of tools, to find the one that was meant by a name: of a function, and the end of
@@ -76,7 +76,7 @@ impl Asked {
     }
 }
 
-/// A name without what is easily mistaken: case and separators.
+/// A name without case and separators.
 pub(crate) fn plain(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)

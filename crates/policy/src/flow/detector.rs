@@ -14,14 +14,14 @@ use super::numbers::{each_answered_number, each_number};
 use super::owners::{Owner, Owners, OwnersId};
 use super::windows::{Source, Windows};
 
-/// The most bytes of results, as JSON, that one run's detector keeps. What it makes of them takes
-/// up to 150 MiB.
+/// The maximum number of bytes of results, as JSON, that one run's detector learns. Its index of
+/// them takes up to 150 MiB.
 pub(super) const MAX_BYTES: usize = 10 << 20;
 
-/// The most different numbers that it keeps.
+/// The maximum number of different numbers that it keeps.
 pub(super) const MAX_NUMBERS: usize = 1 << 18;
 
-/// The fewest bytes of arguments that can hold data: a key and a number.
+/// The minimum size of arguments with data: a key and a number.
 const MIN_ARGUMENTS: usize = 12;
 
 const TOO_MUCH: &str = "this run has more results than can be compared";
@@ -29,8 +29,7 @@ const TOO_REPETITIVE: &str = "they are too repetitive to be compared";
 
 /// Finds data of one server in the arguments for another, within one run.
 ///
-/// All of it is in memory, bounded, and goes with this value. Results are only searched once
-/// arguments for another server come.
+/// Its memory is bounded. Results are indexed when the first arguments for a different server come.
 pub struct Detector {
     /// In search form.
     script: Vec<u8>,
@@ -55,8 +54,8 @@ struct Learnt {
 }
 
 impl Detector {
-    /// A detector that has learnt nothing. What `script`, the run's own text, says is not a server's
-    /// data; it may be empty.
+    /// A detector without results. Text of `script`, the run's script, does not count as a server's
+    /// data.
     pub fn new(script: &str) -> Self {
         Self {
             script: search_form(script.as_bytes()),
@@ -72,8 +71,8 @@ impl Detector {
 
     /// Finds data of other servers in arguments, JSON text that would go to `to`. There is at
     /// most one finding for each tool that data came from, and one for each tool whose results
-    /// could not be compared. `definition` is the called tool's own, as JSON: what it says is no
-    /// server's data; it may be empty.
+    /// could not be compared. Text of `definition`, the called tool's definition as JSON, does not
+    /// count as a server's data.
     pub fn find(&self, to: &Side, arguments: &str, definition: &str) -> Vec<Finding> {
         let mut learnt = self.lock();
         if !learnt.has_others(to) {
@@ -137,7 +136,7 @@ impl Learnt {
         self.waiting.push((owner, result.into()));
     }
 
-    /// True if another server than that of `to` answered.
+    /// True if a server other than that of `to` answered.
     fn has_others(&self, to: &Side) -> bool {
         self.tools.iter().any(|tool| tool.server != to.server)
     }

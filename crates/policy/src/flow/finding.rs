@@ -1,4 +1,4 @@
-//! Data of one server that was found in arguments for another.
+//! Data of one server that was found in arguments for a different one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,14 +6,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::name_pattern::matches;
-use crate::other_names::OtherNames;
+use crate::tool_name::ToolName;
 
-/// The fewest letters, digits and characters beyond ASCII of a piece: rulers and brackets are no
-/// data.
+/// The minimum number of letters, digits and characters beyond ASCII of a piece: rulers and brackets
+/// are not data.
 const MIN_LETTERS: usize = 10;
 
-/// The fewest different ones among them.
+/// The minimum number of different characters among them.
 const MIN_DIFFERENT: u32 = 4;
 
 /// A tool that data comes from or goes to.
@@ -22,9 +21,9 @@ const MIN_DIFFERENT: u32 = 4;
 pub struct Side {
     /// The generated function name.
     pub function: String,
-    /// As [`crate::CallFacts::other_names`].
+    /// As [`ToolName::aliases`].
     #[serde(skip)]
-    pub other_names: Option<Arc<OtherNames>>,
+    pub aliases: Vec<String>,
     /// The server's name.
     pub server: String,
     /// The tool's own name.
@@ -32,40 +31,35 @@ pub struct Side {
 }
 
 impl Side {
-    /// A tool by its generated name, its server's and its own.
+    /// A tool without aliases, by its generated name, its server's and its own.
     pub fn new(function: &str, server: &str, tool: &str) -> Self {
-        Self {
-            function: function.to_owned(),
-            other_names: None,
-            server: server.to_owned(),
-            tool: tool.to_owned(),
+        Self::from(ToolName {
+            function,
+            aliases: &[],
+            server,
+            tool,
+        })
+    }
+
+    pub(super) fn name(&self) -> ToolName<'_> {
+        ToolName {
+            function: &self.function,
+            aliases: &self.aliases,
+            server: &self.server,
+            tool: &self.tool,
         }
-    }
-
-    /// The same tool with these other names.
-    #[must_use]
-    pub fn or_named(mut self, other_names: Option<&Arc<OtherNames>>) -> Self {
-        self.other_names = other_names.cloned();
-        self
-    }
-
-    /// True if a pattern over names matches one of these names of it.
-    pub(super) fn is_named(&self, by: Names, pattern: &str) -> bool {
-        let others = |names: &Arc<OtherNames>| match by {
-            Names::Function => names.long_matches(pattern),
-            Names::All => names.any_matches_text(pattern),
-        };
-        matches(pattern, &self.function) || self.other_names.as_ref().is_some_and(others)
     }
 }
 
-/// The names of a tool that rules and labels match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// The function's name and long name, for rules that let data pass.
-    Function,
-    /// The other names too, for rules that hold data up.
-    All,
+impl From<ToolName<'_>> for Side {
+    fn from(name: ToolName<'_>) -> Self {
+        Self {
+            function: name.function.to_owned(),
+            aliases: name.aliases.to_vec(),
+            server: name.server.to_owned(),
+            tool: name.tool.to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Side {
@@ -74,7 +68,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// Data of one server on its way to another.
+/// Data of one server on its way to a different one.
 ///
 /// Its `Display` is one line without the data, such as
 /// `120 bytes of crm.get_customer (call 3) go to mail.send`.
@@ -116,7 +110,7 @@ pub struct Copied {
     pub encoding: Encoding,
 }
 
-/// The most bytes of a piece that a finding keeps.
+/// The maximum number of bytes of a piece that a finding keeps.
 pub const MAX_PIECE: usize = 240;
 
 /// The form of a piece in arguments.
@@ -183,7 +177,7 @@ pub(super) fn is_data(piece: &[u8]) -> bool {
         .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
     let mut seen = 0_u128;
     let mut count = 0;
-    // Mostly the beginning tells, but a table may begin with a ruler.
+    // The first letters are usually enough, but a table may begin with a ruler.
     letters.any(|letter| {
         count += 1;
         seen |= 1 << (letter.to_ascii_lowercase() & 127);
@@ -200,8 +194,7 @@ pub struct FlowRecord {
     pub from: String,
     /// The function it was to go to.
     pub to: String,
-    /// The ordinal of the call whose result had it; absent where it could not
-    /// be told whether there is any.
+    /// The ordinal of the call whose result had it; absent if results could not be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<usize>,
     /// The size of the data in bytes.
@@ -209,8 +202,9 @@ pub struct FlowRecord {
     pub bytes: Option<usize>,
     /// The form of its longest piece.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[doc(hidden)]
     pub encoding: Option<Encoding>,
-    /// [`Copied::sha256`].
+    /// SHA-256 of the longest piece, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }

@@ -7,7 +7,7 @@ use memchr::memmem;
 use super::normalize::search_form;
 use super::numbers::{each_answered_number, has_digits};
 
-/// The most searches in them for one call. Data beyond that counts as a server's.
+/// The maximum number of searches for one call. Data beyond that counts as a server's.
 const MAX_CHECKS: usize = 64;
 
 /// The script and the definition of one call.
@@ -21,7 +21,7 @@ pub(super) struct KnownTexts<'a> {
 }
 
 impl<'a> KnownTexts<'a> {
-    /// `script` is in search form, `definition` as it is.
+    /// `script` is in search form, `definition` is not.
     pub(super) fn new(script: &'a [u8], definition: &str) -> Self {
         Self {
             script,

@@ -103,7 +103,7 @@ pub(super) fn each_part(json: &[u8], mut visit: impl FnMut(&[u8], bool)) {
     visit(json.get(start..).unwrap_or_default(), is_string);
 }
 
-/// Calls `visit` with what each run of base64 in a text stands for, in either alphabet. A path
+/// Calls `visit` with the decoded bytes of each run of base64 in a text, in either alphabet. A path
 /// or a word may stand right before the data, so that each run is decoded from four places.
 pub(super) fn each_base64(text: &[u8], mut visit: impl FnMut(Vec<u8>)) {
     let is_base64 =
@@ -115,7 +115,7 @@ pub(super) fn each_base64(text: &[u8], mut visit: impl FnMut(Vec<u8>)) {
         let run: Vec<u8> = run.iter().map(|byte| standard_alphabet(*byte)).collect();
         for shift in 0..4 {
             let shifted = run.get(shift..).unwrap_or_default();
-            // A single character is no byte.
+            // A single character is not a whole byte.
             let whole = shifted.len() - usize::from(shifted.len() % 4 == 1);
             if let Ok(decoded) = BASE64.decode(shifted.get(..whole).unwrap_or_default()) {
                 visit(decoded);
@@ -174,7 +174,7 @@ fn undo_backslashes(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> usize {
             return at;
         };
         match u8::try_from(character) {
-            // It may begin another escape.
+            // It may begin the next escape.
             Ok(b'\\') => at = end,
             Ok(byte) if byte.is_ascii() => return write_byte(raw, end, byte, out),
             _ => {

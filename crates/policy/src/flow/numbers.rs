@@ -1,7 +1,7 @@
 //! Numbers of six digits and more, and the forms that a script gives them.
 //!
 //! A script reads each number in double precision (ECMA-262, `Number::toString`) and writes it
-//! with the fewest digits. A number among the arguments of a call is written again by
+//! with as few digits as possible. A number among the arguments of a call is written again by
 //! `serde_json`, which uses exponents for other magnitudes.
 
 use std::ops::Range;
@@ -10,22 +10,22 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::bytes::Regex;
 
-/// The fewest digits that count.
+/// The minimum number of digits that count.
 const MIN_DIGITS: usize = 6;
 
-/// The most digits of one number.
+/// The maximum number of digits of one number.
 const MAX_DIGITS: usize = 21;
 
 /// The digits that double precision keeps in any case.
 const EXACT_DIGITS: usize = 15;
 
-/// The least number of six digits.
+/// The smallest number of six digits.
 const MIN_VALUE: u128 = 100_000;
 
-/// The fewest digits before the zeros at the end, as a number: a million is no secret.
+/// The minimum value without the zeros at the end: a million is not specific data.
 const MIN_SIGNIFICANT: u128 = 1_000;
 
-/// The most digits of an exponent.
+/// The maximum number of digits of an exponent.
 const MAX_EXPONENT: usize = 3;
 
 static LITERAL: LazyLock<Option<Regex>> =
@@ -88,7 +88,7 @@ fn script_forms(literal: &[u8]) -> Vec<String> {
     [script].into_iter().chain(arguments).collect()
 }
 
-/// The digits at the beginning of a word, if the rest of it is nothing or an exponent.
+/// The digits that a word starts with, if it ends there or with an exponent.
 fn digits_of(word: &[u8]) -> Option<&[u8]> {
     let count = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = word.split_at(count);
@@ -169,7 +169,7 @@ mod tests {
         check("1.23456789e30", &[23_456_789]);
         check("1234567e999 1234567.", &[1_234_567]);
         check("0.0000012345678", &[2_345_678, 12_345_678]);
-        // The literal has too many digits, but the script's form of the number has not.
+        // The literal has too many digits, but the script's form of the number does not.
         check("1234567890123456789012345", &[2_345_678_901_234_568]);
     }
 

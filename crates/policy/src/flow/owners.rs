@@ -4,10 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
-/// The most combinations of results that a run keeps.
+/// The maximum number of combinations that a run keeps.
 const MAX_COMBINATIONS: usize = 1 << 16;
 
-/// The most tools that one combination has.
+/// The maximum number of tools of one combination.
 const MAX_TOOLS: usize = 64;
 
 /// A combination of results, at most one of each tool.
@@ -27,7 +27,7 @@ pub(super) struct Owner {
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     combinations: Vec<Combination>,
-    /// The combination that comes of another and a result.
+    /// The combination that a known one and a further result make.
     with: FxHashMap<(Option<OwnersId>, u32), OwnersId>,
 }
 

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::finding::{Finding, FlowRecord, Names, Side};
+use super::finding::{Finding, FlowRecord, Side};
 use crate::name_pattern::{Pattern, ServerPattern};
+use crate::tool_name::ToolName;
 use crate::verdict::Verdict;
 
-/// The rules over flows, and the labels they speak of. Empty rules are the
-/// default: they let every flow pass.
+/// The rules over flows, and their labels. Empty rules are the default: they let every flow pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowRules {
     pub(super) rules: Vec<FlowRule>,
@@ -30,58 +31,57 @@ impl FlowRules {
         self.servers.push((server.to_owned(), label.to_owned()));
     }
 
-    /// Puts a label on the tools whose generated names match.
+    /// Puts a label on the tools that a pattern matches.
     pub fn label_tools(&mut self, pattern: Pattern, label: &str) {
         self.tools.push((pattern, label.to_owned()));
     }
 
-    /// True if there is no rule and no label, so that nothing is asked about or stopped.
+    /// True without rules and labels: every flow passes.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.servers.is_empty() && self.tools.is_empty()
     }
 
-    /// The labels of a tool by these of its names, its server's among them.
-    fn labels<'a>(&'a self, side: &Side, by: Names) -> BTreeSet<&'a str> {
+    /// The labels of a tool and of its server. `widens` says whether a label lets data pass.
+    fn labels<'a>(&'a self, tool: ToolName<'_>, widens: bool) -> BTreeSet<&'a str> {
         let servers = self.servers.iter();
-        let of_server = servers.filter(|(server, _)| *server == side.server);
+        let of_server = servers.filter(|(server, _)| *server == tool.server);
         let tools = self.tools.iter();
-        let of_tool = tools.filter(|(pattern, _)| side.is_named(by, pattern.as_str()));
+        let of_tool = tools.filter(|(pattern, _)| pattern.matches(tool, widens));
         let labels = of_server.map(|(_, label)| label.as_str());
         labels
             .chain(of_tool.map(|(_, label)| label.as_str()))
             .collect()
     }
 
-    /// A label that keeps data of one tool from another: what may be private is, and nothing goes
-    /// where it only may belong.
+    /// A label of one tool that the other lacks, so that its data may not go there unasked.
     fn label_between(&self, from: &Side, to: &Side) -> Option<&str> {
-        let on_target = self.labels(to, Names::Function);
-        let labels = self.labels(from, Names::All).into_iter();
+        let on_target = self.labels(to.name(), true);
+        let labels = self.labels(from.name(), false).into_iter();
         labels.into_iter().find(|label| !on_target.contains(label))
     }
 
-    /// True if an end of a rule is this tool.
-    pub(super) fn is_end(&self, end: &FlowEnd, side: &Side, by: Names) -> bool {
+    /// True if an end of a rule is this tool. `widens` says whether the rule lets data pass.
+    pub(super) fn is_end(&self, end: &FlowEnd, tool: ToolName<'_>, widens: bool) -> bool {
         match end {
-            FlowEnd::Label(label) => self.labels(side, by).contains(label.as_str()),
+            FlowEnd::Label(label) => self.labels(tool, widens).contains(label.as_str()),
             FlowEnd::Name(pattern) => {
-                pattern.matches(&side.server) || side.is_named(by, pattern.as_str())
+                pattern.matches(tool.server) || tool.is_matched(pattern.as_str(), widens)
             }
         }
     }
 
-    /// The rules with this action about data of one tool on its way to another.
+    /// The rules with this action about data of `from` on its way to `to`.
     fn between(&self, action: Verdict, from: &Side, to: &Side) -> impl Iterator<Item = &FlowRule> {
         self.rules.iter().filter(move |rule| {
             rule.action == action
-                && self.is_end(&rule.from, from, rule.goes_by())
-                && self.is_end(&rule.to, to, rule.goes_by())
+                && self.is_end(&rule.from, from.name(), rule.widens())
+                && self.is_end(&rule.to, to.name(), rule.widens())
         })
     }
 
-    /// Decides one flow: the first matching rule that denies, else that asks,
-    /// else that allows. Without any, it is asked about if a label of where it
-    /// comes from is not on where it goes, and allowed if there is none.
+    /// Decides one flow: the first matching rule that denies, else that asks, else that allows.
+    /// Without a matching rule, it is asked about if its source has a label that its target lacks,
+    /// and allowed otherwise.
     pub fn verdict(&self, finding: &Finding) -> Verdict {
         self.matching(finding).0
     }
@@ -101,14 +101,14 @@ impl FlowRules {
         }
     }
 
-    /// The strictest verdict that data of one tool may get on its way to another, in a sentence.
-    /// `None` where all of it passes.
+    /// A sentence about the strictest verdict that data of `from` may get on its way to `to`; `None`
+    /// if all of it passes.
     pub fn foresee(&self, from: &Side, to: &Side) -> Option<String> {
         if from.server == to.server {
             return None;
         }
         let first = |action| self.between(action, from, to).next();
-        // One for much data alone leaves the rest as it is.
+        // A rule with a minimum size does not let smaller data pass.
         let mut allowing = self.between(Verdict::Allow, from, to);
         let (what, why) = if let Some(rule) = first(Verdict::Deny) {
             ("denied", rule.to_string())
@@ -130,16 +130,16 @@ impl FlowRules {
 }
 
 /// One rule over flows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FlowRule {
-    /// Where the data comes from.
+    /// Where the data comes from: a server's name, a tool's generated name, a pattern over either, or
+    /// `label:NAME`.
     pub from: FlowEnd,
-    /// Where it would go.
+    /// Where the data would go, as `from`.
     pub to: FlowEnd,
-    /// The least data, in bytes, that the rule is about. Data that could not be
-    /// measured is enough for a rule that denies or asks, and not for one that
-    /// allows.
+    /// The minimum size of the data, in bytes. Data of unknown size is enough for a rule that denies
+    /// or asks, and not for one that allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_bytes: Option<usize>,
     /// The verdict about the call.
@@ -153,11 +153,8 @@ impl FlowRule {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    pub(super) fn goes_by(&self) -> Names {
-        match self.action {
-            Verdict::Allow => Names::Function,
-            Verdict::Ask | Verdict::Deny => Names::All,
-        }
+    pub(super) fn widens(&self) -> bool {
+        self.action == Verdict::Allow
     }
 
     fn is_enough(&self, bytes: Option<usize>) -> bool {
@@ -176,12 +173,13 @@ impl fmt::Display for FlowRule {
 }
 
 /// One end of a flow, as rules name it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(with = "String")]
 pub enum FlowEnd {
     /// Servers and tools with this label.
     Label(String),
-    /// Servers by name, and tools by generated name.
+    /// Servers by name, and tools by generated name or as `server/tool`.
     Name(ServerPattern),
 }
 
@@ -224,7 +222,7 @@ impl Serialize for FlowEnd {
 /// The reason for the verdict about a flow. Its `Display` has none of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowReason {
-    /// The rule, or what stands in for one.
+    /// The rule, label or default that decided.
     pub why: FlowWhy,
     /// The flow, without the data.
     pub flow: FlowRecord,

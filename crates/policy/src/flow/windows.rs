@@ -38,7 +38,7 @@ pub(super) struct Source {
     pub(super) is_own: bool,
 }
 
-/// A part of a text that a tool's results have, too.
+/// A part of a text that is also in a tool's results.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) owner: Owner,
@@ -56,7 +56,7 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// Learns a text, in lower case. `add` makes the owners of a window out of those that it has.
+    /// Learns a text in lower case. `add` adds to the owners of a window.
     pub(super) fn learn(
         &mut self,
         text: &[u8],
@@ -186,7 +186,7 @@ impl Run {
         run
     }
 
-    /// Notes what the windows from `at` on are.
+    /// Records the windows from `at` on.
     fn meet(&mut self, source: Source, at: usize) {
         // The result that had all of it first is the latest of these.
         self.owner.result = self.owner.result.max(source.owner.result);

@@ -84,7 +84,7 @@ fn always_is_a_rule_for_one_definition() {
         Arc::default(),
     );
     let allowed = r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#;
-    let void = r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#;
+    let void = r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void: the server changed the tool"#;
     check(&permissions, Some(&before), allowed);
     check(&permissions, Some(&after), void);
     check(&permissions, None, void);
@@ -118,8 +118,8 @@ fn ask_rule_of_run_overrides_stored_allow_rules() {
     );
     // The question says all the same that the tool has changed.
     let void = format!(
-        "{asked}: rule \"fs_write\" (one definition) in permissions.allow is void, the server has \
-         changed what the tool is"
+        "{asked}: rule \"fs_write\" (one definition) in permissions.allow is void: the server \
+         changed the tool"
     );
     let other = definition("other");
     check(&permissions(json!("*"), None), Some(&other), &void);

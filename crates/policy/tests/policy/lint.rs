@@ -1,10 +1,10 @@
-//! Rules that can decide nothing, or decide otherwise than they say.
+//! Rules without effect, and the warnings about them.
 
-use callgate_policy::{Definition, Hints, KnownTool};
+use callgate_policy::{Definition, Hints, KnownTool, UnlistedServer};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::support::{NOW, known, rules, time};
+use crate::support::{known, rules, unmatched};
 
 fn check(lists: Value, expected: Expect) {
     let read_only = Hints {
@@ -36,11 +36,8 @@ fn check(lists: Value, expected: Expect) {
             ..known("fs_write", "fs")
         },
     ];
-    let found: Vec<String> = rules(lists)
-        .unmatched(tools, time(NOW))
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let found = unmatched(&rules(lists), &tools, &[]);
+    let found: Vec<String> = found.into_iter().map(|it| it.message).collect();
     expected.assert_eq(&found.join("\n"));
 }
 
@@ -48,60 +45,42 @@ fn check(lists: Value, expected: Expect) {
 fn rules_matching_no_tool_are_reported() {
     check(
         json!({ "allow": [
-            "logging_*", "ticktng_*", "logging_getLog", "nothing_like_it", "*",
+            "logging_*", "ticktng_*", "logging_getLog", "*",
             { "tool": "fs_*", "server": "file*" },
             { "tool": "fs_*", "server": "fss" },
             { "tool": "fs_*", "trusted": true },
             { "tool": "logging_*", "trusted": true },
         ] }),
         expect![[r#"
-            rule "ticktng_*" in permissions.allow matches no tool; the nearest is "ticketing_createIssue"
-            rule "logging_getLog" in permissions.allow matches no tool; did you mean "logging_getLogs"?
-            rule "nothing_like_it" in permissions.allow matches no tool
+            rule "ticktng_*" in permissions.allow matches no tool?
+            rule "logging_getLog" in permissions.allow matches no tool?
             rule "fs_*" (server "file*") in permissions.allow matches no tool of such a server
             rule "fs_*" (server "fss") in permissions.allow matches no tool of such a server; did you mean "fs"?
             rule "fs_*" (trusted) in permissions.allow matches no tool: it is about the servers' trust"#]],
     );
 }
 
-/// As other clients name them.
 #[test]
-fn names_of_other_clients_are_known() {
-    let tools = [
-        known("files_delete_file", "files"),
-        known("my_notes_getNote", "my-notes"),
-        known("git_log", "git"),
-    ];
-    for (written, meant) in [
-        ("mcp__files__delete_file", "files_delete_file"),
-        ("mcp_files_delete_file", "files_delete_file"),
-        ("mcp__files__deleteFile", "files_delete_file"),
-        ("files__delete_file", "files_delete_file"),
-        ("filesDeleteFile", "files_delete_file"),
-        ("Files_Delete_File", "files_delete_file"),
-        ("delete_file", "files_delete_file"),
-        ("deleteFile", "files_delete_file"),
-        ("mcp__my_notes__get_note", "my_notes_getNote"),
-        ("mcp__git__git_log", "git_log"),
-        ("mcp__files__*", "files_*"),
-        ("mcp__files", "files_*"),
-        ("files", "files_*"),
-        ("mcp__my_notes", "my_notes_*"),
-        ("mcp__files__delete*", "files_delete*"),
-        ("mcp__files__deleteF*", "files_delete_f*"),
-        ("mcp__*__delete_file", "*_delete_file"),
+fn deny_rule_matching_no_tool_forbids() {
+    let tools = [known("fs_write", "fs")];
+    for (list, entry, forbids) in [
+        ("deny", json!("fs_wrte"), true),
+        ("deny", json!("fs/wrte"), true),
+        ("deny", json!({ "tool": "*", "server": "x" }), true),
+        ("ask", json!("fs_wrte"), false),
+        ("allow", json!("fs_wrte"), false),
+        // No script can call it.
+        ("deny", json!("map_draw"), false),
+        ("deny", json!("map/draw"), false),
+        // It may match at another time.
+        ("deny", json!({ "tool": "*", "trusted": true }), false),
     ] {
-        let rules = rules(json!({ "deny": [written] }));
-        let found = rules.unmatched(tools, time(NOW));
-        let said: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let expected = format!(
-            "rule {written:?} in permissions.deny matches no tool; did you mean {meant:?}?"
-        );
-        assert_eq!(said, [expected]);
-        assert!(found[0].forbids());
+        let found = unmatched(&rules(json!({ list: [entry] })), &tools, &[]);
+        assert_eq!(found.len(), 1, "{list} {entry}");
+        assert_eq!(found[0].forbids, forbids, "{list} {entry}");
     }
-    let found = rules(json!({ "ask": ["mcp__files"] })).unmatched(tools, time(NOW));
-    assert!(!found[0].forbids());
+    let pair = rules(json!({ "deny": ["fs/write", "*/wr*"] }));
+    assert_eq!(unmatched(&pair, &tools, &[]), []);
 }
 
 #[test]
@@ -127,7 +106,7 @@ fn rules_by_hints_and_definitions() {
         expect![[r#"
             rule "fs_*" (readOnly: true) in permissions.allow matches no tool: hints count only of servers marked "trusted"
             rule "logging_*" (readOnly: false) in permissions.allow matches no tool with such hints
-            rule "fs_write" (one definition) in permissions.allow decides nothing: the tool is not what it was when the rule was written
+            rule "fs_write" (one definition) in permissions.allow decides nothing: the tool has changed since the rule was written
             rule "fs_*" (until 2026-06-01T11:00:00Z) in permissions.allow decides nothing: it expired at 2026-06-01T11:00:00Z
             rule "logging_*" (destructive: true) in permissions.deny matches no tool with such hints"#]],
     );
@@ -168,23 +147,23 @@ fn shadowed_rules_are_reported() {
 }
 
 #[test]
-fn unmatched_rule_may_concern_unknown_tools() {
+fn rule_about_unlisted_server_is_not_reported() {
     let check = |entry: Value, expected: [bool; 3]| {
         let rules = rules(json!({ "allow": [entry] }));
-        let unmatched = rules.unmatched([], time(NOW));
-        let [unmatched] = unmatched.as_slice() else {
-            panic!("it matches: {entry}");
-        };
-        let about = [("git", Some("git_")), ("fs", Some("fs_")), ("odd", None)];
-        let about = about.map(|(server, prefix)| unmatched.may_be_about(server, prefix));
-        assert_eq!(about, expected, "{entry}");
+        let unlisted = [("git", Some("git_")), ("fs", Some("fs_")), ("odd", None)];
+        let reported = unlisted.map(|(server, prefix)| {
+            let unlisted = UnlistedServer { server, prefix };
+            unmatched(&rules, &[], &[unlisted]).len() == 1
+        });
+        assert_eq!(reported, expected, "{entry}");
     };
-    check(json!("git_log"), [true, false, true]);
-    check(json!("g*"), [true, false, true]);
-    check(json!("*_log"), [true, true, true]);
-    check(json!("git_*_x"), [true, false, true]);
-    check(json!("gi"), [false, false, true]);
-    check(json!({ "tool": "*", "server": "f*" }), [false, true, false]);
+    check(json!("git_log"), [false, true, false]);
+    check(json!("g*"), [false, true, false]);
+    check(json!("*_log"), [false, false, false]);
+    check(json!("git_*_x"), [false, true, false]);
+    check(json!("gi"), [true, true, false]);
+    check(json!("git/log"), [false, true, true]);
+    check(json!({ "tool": "*", "server": "f*" }), [true, false, true]);
     let expired = json!({ "tool": "*", "expires": "2026-06-01T11:00:00Z" });
-    check(expired, [false; 3]);
+    check(expired, [true; 3]);
 }

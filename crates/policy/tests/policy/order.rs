@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgate_policy::{CallFacts, Count, Grant, Hints, Permissions, Rules, Scope};
 use serde_json::json;
 
-use crate::support::{facts, granted, line, rules, table};
+use crate::support::{facts, granted, line, name, rules, table};
 
 /// A function, and if it is read-only and of a trusted server, in each line.
 #[track_caller]
@@ -14,7 +14,7 @@ fn check(rules: &Rules, cases: &str) {
         let arguments = json!({});
         let read_only = case[1].as_bool();
         line(&rules.decide(&CallFacts {
-            function: case[0].as_str().expect("a name"),
+            name: name(case[0].as_str().expect("a name"), "fs"),
             hints: Hints {
                 read_only,
                 ..Hints::default()

@@ -1,6 +1,9 @@
 //! Rules as a file has them, and calls to ask them about.
 
-use callgate_policy::{CallFacts, Decision, Effect, Hints, KnownTool, Pattern, Rule, Rules};
+use callgate_policy::{
+    CallFacts, Decision, Effect, Hints, KnownTool, KnownTools, Pattern, Rule, Rules, ToolName,
+    UnlistedServer, Unmatched,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -32,12 +35,21 @@ pub fn granted(mut rules: Rules, pattern: &str) -> Rules {
     rules
 }
 
+/// The names of a tool without aliases.
+pub fn name<'a>(function: &'a str, server: &'a str) -> ToolName<'a> {
+    let own = function.split_once('_');
+    ToolName {
+        function,
+        aliases: &[],
+        server,
+        tool: own.map_or(function, |(_, own)| own),
+    }
+}
+
 /// A call to `fs_write` of an untrusted server without hints.
 pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
     CallFacts {
-        function: "fs_write",
-        other_names: None,
-        server: "fs",
+        name: name("fs_write", "fs"),
         hints: Hints::default(),
         trusted: false,
         definition: None,
@@ -49,14 +61,27 @@ pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
 /// A tool of an untrusted server without hints.
 pub fn known<'a>(function: &'a str, server: &'a str) -> KnownTool<'a> {
     KnownTool {
-        function,
-        other_names: None,
-        server,
+        name: name(function, server),
         hints: Hints::default(),
         trusted: false,
         definition: None,
         input_schema: None,
     }
+}
+
+/// The rules without effect on these tools, with `?` for the advice about a name.
+pub fn unmatched(
+    rules: &Rules,
+    tools: &[KnownTool<'_>],
+    unlisted: &[UnlistedServer<'_>],
+) -> Vec<Unmatched> {
+    rules.unmatched(&KnownTools {
+        tools: tools.to_vec(),
+        uncallable: vec![name("map_draw", "map")],
+        unlisted: unlisted.to_vec(),
+        advice: &|_| "?".to_owned(),
+        now: time(NOW),
+    })
 }
 
 pub fn decide(rules: &Rules, arguments: Value) -> Decision {

@@ -3,7 +3,7 @@
 use callgate_policy::{CallFacts, Hints, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{facts, rules, table};
+use crate::support::{facts, name, rules, table};
 
 /// The rules with `clause` that match a tool, of an allow rule and a deny rule: `both`,
 /// `neither`, `allow` or `deny`.
@@ -14,7 +14,7 @@ fn matched(clause: &Value, server: &str, trusted: bool, hints: Hints) -> &'stati
     }
     let arguments = json!({});
     let facts = CallFacts {
-        server,
+        name: name("fs_write", server),
         trusted,
         // A rule about `readOnly` must not be confused with the default.
         hints,

@@ -1,17 +1,18 @@
-//! Warnings about rules that can decide nothing, which mostly are misspelt.
+//! Rules without effect; most are misspelt.
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use callgate_text::nearest;
+
 use crate::facts::KnownTool;
-use crate::nearest::{nearest, nearest_tool};
 use crate::pointer::Pointer;
 use crate::rule::{Effect, Rank, Rule};
 use crate::rule_match::hints_match;
 use crate::rules::Rules;
+use crate::tool_name::{ToolName, UnlistedServer};
 
 /// Keywords of a JSON Schema that may declare members that are not in `properties`.
 const OPEN: [&str; 8] = [
@@ -25,72 +26,71 @@ const OPEN: [&str; 8] = [
     "dependentSchemas",
 ];
 
-/// A rule that can decide nothing. Its `Display` is a warning for a person.
+/// A rule, label or setting without effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmatched {
-    /// The rule.
-    pub rule: Arc<Rule>,
-    /// Why that is so.
-    pub why: Why,
-    /// The end of the sentence about the rule.
-    message: String,
+    /// The rule, label or setting, in words.
+    pub what: String,
+    /// A sentence about it, for a person.
+    pub message: String,
+    /// True if it should forbid calls, and matches no tool.
+    pub forbids: bool,
 }
 
-/// Why a rule decides nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// No function matches its pattern.
+/// The tools that rules are compared with.
+pub struct KnownTools<'a> {
+    /// The tools of the servers that have listed theirs.
+    pub tools: Vec<KnownTool<'a>>,
+    /// Listed tools that no script can call, so that no rule has to deny them.
+    pub uncallable: Vec<ToolName<'a>>,
+    /// The servers whose tools are not known.
+    pub unlisted: Vec<UnlistedServer<'a>>,
+    /// Finds the advice about a pattern that matches no tool, which ends the sentence about it.
+    pub advice: &'a dyn Fn(&str) -> String,
+    /// The time, against which rules expire.
+    pub now: Timestamp,
+}
+
+impl KnownTools<'_> {
+    /// True if a pattern may match a tool of a server that has not listed its tools.
+    pub fn may_come(&self, pattern: &str) -> bool {
+        self.unlisted.iter().any(|it| it.may_match(pattern))
+    }
+}
+
+/// Why a rule has no effect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// It matches the name of no tool.
     NoTool,
-    /// Functions match, but their servers do not.
-    NoServer,
     /// It has expired.
     Expired,
-    /// Something else that it says of calls is true of none, or other rules decide before it.
+    /// Its other conditions hold for no call, or other rules decide before it.
     NoCall,
 }
 
-impl fmt::Display for Unmatched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.rule, self.message)
-    }
-}
-
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |nearest| {
-        format!("; did you mean {nearest:?}?")
-    })
-}
-
-impl Unmatched {
-    /// True if the rule should forbid something, and matches no tool.
-    pub fn forbids(&self) -> bool {
-        let no_tool = matches!(self.why, Why::NoTool | Why::NoServer);
-        self.rule.effect == Effect::Deny && no_tool
-    }
-
-    /// True if it may decide about tools of this server, of which none is known yet:
-    /// their names begin so, if that is known.
-    pub fn may_be_about(&self, server: &str, prefix: Option<&str>) -> bool {
-        let rule = &self.rule;
-        self.why != Why::Expired
-            && prefix.is_none_or(|prefix| rule.pattern.may_match_with(prefix))
-            && rule.server.as_ref().is_none_or(|s| s.matches(server))
-    }
-}
-
 impl Rules {
-    /// The rules that can decide nothing about these tools at this time.
-    pub fn unmatched<'a>(
-        &self,
-        tools: impl IntoIterator<Item = KnownTool<'a>>,
-        now: Timestamp,
-    ) -> Vec<Unmatched> {
-        let tools: Vec<KnownTool<'a>> = tools.into_iter().collect();
+    /// The rules without effect on these tools. Rules that may be about a tool of an unlisted server
+    /// are left out.
+    #[doc(hidden)]
+    pub fn unmatched(&self, known: &KnownTools<'_>) -> Vec<Unmatched> {
         let rules = self.as_slice().iter().enumerate();
         let unmatched = rules.filter_map(|(index, rule)| {
-            let (why, message) = self.why_unmatched(index, rule, &tools, now)?;
-            let rule = Arc::clone(rule);
-            Some(Unmatched { rule, why, message })
+            let (why, message) = self.why_unmatched(index, rule, known)?;
+            let mut unlisted = known.unlisted.iter();
+            if why != Why::Expired && unlisted.any(|server| rule.may_be_about(server)) {
+                return None;
+            }
+            let is_about =
+                |tool: &ToolName<'_>| rule.matches_name(*tool) && rule.is_about_server(tool.server);
+            let forbids = why == Why::NoTool
+                && rule.effect == Effect::Deny
+                && !known.uncallable.iter().any(is_about);
+            Some(Unmatched {
+                what: rule.to_string(),
+                message: format!("{rule} {message}"),
+                forbids,
+            })
         });
         unmatched.collect()
     }
@@ -99,39 +99,28 @@ impl Rules {
         &self,
         index: usize,
         rule: &Rule,
-        tools: &[KnownTool<'_>],
-        now: Timestamp,
+        known: &KnownTools<'_>,
     ) -> Option<(Why, String)> {
         let no_call = |message: &str| Some((Why::NoCall, message.to_owned()));
-        if let Some(at) = rule.expires.filter(|expires| *expires <= now) {
+        if let Some(at) = rule.expires.filter(|expires| *expires <= known.now) {
             return Some((Why::Expired, format!("decides nothing: it expired at {at}")));
         }
-        let mut left: Vec<&KnownTool<'_>> = tools
+        let mut left: Vec<&KnownTool<'_>> = known
+            .tools
             .iter()
-            .filter(|tool| rule.means(tool.function, tool.other_names))
+            .filter(|tool| rule.matches_name(tool.name))
             .collect();
         if left.is_empty() {
-            let renamed = tools
-                .iter()
-                .find(|tool| rule.has_lost(tool.function, tool.other_names));
-            let tools = || tools.iter().map(|tool| (tool.function, tool.server));
-            let nearest = renamed.map(|tool| tool.function.to_owned());
-            let nearest = nearest.or_else(|| nearest_tool(rule.pattern.as_str(), tools));
-            let meant = match nearest {
-                Some(near) if rule.pattern.as_str().contains('*') && !near.contains('*') => {
-                    format!("; the nearest is {near:?}")
-                }
-                nearest => did_you_mean(nearest.as_deref()),
-            };
-            return Some((Why::NoTool, format!("matches no tool{meant}")));
+            let advice = (known.advice)(rule.pattern.as_str());
+            return Some((Why::NoTool, format!("matches no tool{advice}")));
         }
-        left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
+        left.retain(|tool| rule.is_about_server(tool.name.server));
         if left.is_empty() {
-            let meant = did_you_mean(nearest_server(rule, tools));
-            return Some((
-                Why::NoServer,
-                format!("matches no tool of such a server{meant}"),
-            ));
+            let meant = nearest_server(rule, &known.tools)
+                .map(|nearest| format!("; did you mean {nearest:?}?"))
+                .unwrap_or_default();
+            let message = format!("matches no tool of such a server{meant}");
+            return Some((Why::NoTool, message));
         }
         left.retain(|tool| rule.trusted.is_none_or(|trusted| trusted == tool.trusted));
         if left.is_empty() {
@@ -140,10 +129,10 @@ impl Rules {
         let fits = |tool: &KnownTool<'_>, trusted: bool| {
             hints_match(&rule.annotations, tool.hints, trusted, rule.effect.widens())
         };
-        let for_want_of_trust = left.iter().any(|tool| fits(tool, true));
+        let only_trust_lacks = left.iter().any(|tool| fits(tool, true));
         left.retain(|tool| fits(tool, tool.trusted));
         if left.is_empty() {
-            return no_call(if for_want_of_trust {
+            return no_call(if only_trust_lacks {
                 "matches no tool: hints count only of servers marked \"trusted\""
             } else {
                 "matches no tool with such hints"
@@ -152,9 +141,7 @@ impl Rules {
         if rule.definition.is_some() {
             left.retain(|tool| rule.definition.as_ref() == tool.definition);
             if left.is_empty() {
-                return no_call(
-                    "decides nothing: the tool is not what it was when the rule was written",
-                );
+                return no_call("decides nothing: the tool has changed since the rule was written");
             }
         }
         if let Some(earlier) = self.taker(index, rule, &left) {
@@ -163,11 +150,10 @@ impl Rules {
         undeclared_argument(rule, &left).map(|message| (Why::NoCall, message))
     }
 
-    /// One of the rules that decide about each of the tools before `rule` is asked.
+    /// One of the rules that decide about each of the tools before `rule` does.
     fn taker(&self, index: usize, rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Arc<Rule>> {
         let is_earlier = |(other_index, other): &(usize, &Arc<Rule>)| {
-            // A grant is there to come before other rules, and two plain rules of one kind may
-            // overlap, as patterns do.
+            // Grants come first on purpose, and patterns of plain rules of one kind may overlap.
             (other.rank(), *other_index) < (rule.rank(), index)
                 && other.rank() != Rank::Grant
                 && (other.effect != rule.effect || rule.is_about_some_calls())
@@ -188,6 +174,15 @@ impl Rules {
 }
 
 impl Rule {
+    fn is_about_server(&self, server: &str) -> bool {
+        let wanted = self.server.as_ref();
+        wanted.is_none_or(|wanted| wanted.matches(server))
+    }
+
+    fn may_be_about(&self, unlisted: &UnlistedServer<'_>) -> bool {
+        unlisted.may_match(self.pattern.as_str()) && self.is_about_server(unlisted.server)
+    }
+
     /// True if it may decide about some calls of a tool and not about others.
     fn is_about_some_calls(&self) -> bool {
         !self.arguments.is_empty() || self.max_calls.is_some() || self.expires.is_some()
@@ -198,21 +193,21 @@ impl Rule {
         let widens = self.effect.widens();
         !self.is_about_some_calls()
             && self.definition.is_none()
-            && self.means(tool.function, tool.other_names)
-            && self.server.as_ref().is_none_or(|s| s.matches(tool.server))
+            && self.matches_name(tool.name)
+            && self.is_about_server(tool.name.server)
             && self.trusted.is_none_or(|trusted| trusted == tool.trusted)
             && hints_match(&self.annotations, tool.hints, tool.trusted, widens)
     }
 }
 
-/// The server that a rule was most likely meant for. A pattern with stars is not a name.
+/// The server that a rule was most likely meant for, unless it has a pattern with stars.
 fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
     let name = rule.server.as_ref()?.as_str();
-    let servers = tools.iter().map(|tool| tool.server);
+    let servers = tools.iter().map(|tool| tool.name.server);
     nearest(name, servers).filter(|_| !name.contains('*'))
 }
 
-/// An argument that a rule tests and none of these tools declares.
+/// A message about an argument that the rule tests and none of these tools declares.
 fn undeclared_argument(rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<String> {
     rule.arguments.iter().find_map(|condition| {
         let undeclared = |tool: &&KnownTool<'_>| undeclared(&condition.at, tool.input_schema);
@@ -229,8 +224,8 @@ fn undeclared_argument(rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<String> 
     })
 }
 
-/// The most similar member, if there is one, where a schema declares other members than the one
-/// at this place. `None` where the schema leaves it open.
+/// `Some` if a schema declares its members, and not the one at this place: with the most similar
+/// member, if there is one.
 fn undeclared(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
     let mut schema = schema?;
     let mut before = String::new();
@@ -246,7 +241,7 @@ fn undeclared(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
     None
 }
 
-/// The members that a schema lists, unless it permits others, here or in another part.
+/// The members that a schema lists, unless it permits others, here or in a different part.
 pub fn listed_members(schema: &Value) -> Option<&Map<String, Value>> {
     let more = schema.get("additionalProperties");
     let is_closed = more.is_none_or(|more| *more == Value::Bool(false));

@@ -1,104 +1,85 @@
-//! Warnings about flow rules and labels that can match nothing.
+//! Flow rules and labels without effect.
 
-use super::finding::{Names, Side};
 use super::rules::{FlowEnd, FlowRule, FlowRules};
-use crate::nearest::nearest_tool;
-use crate::problem::Finding;
+use crate::facts::KnownTool;
+use crate::unmatched::{KnownTools, Unmatched};
 use crate::verdict::Verdict;
 
-/// A server whose tools are not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownTools<'a> {
-    /// The server.
-    pub server: &'a str,
-    /// The prefix of the generated names of its tools, if that is known.
-    pub prefix: Option<&'a str>,
-}
-
-impl UnknownTools<'_> {
-    /// True if a name that passes `fits` may be one of its tools.
-    pub fn may_have(&self, fits: impl FnOnce(&str) -> bool) -> bool {
-        self.prefix.is_none_or(fits)
-    }
-}
-
 impl FlowRules {
-    /// The rules and the labels of tools that can match nothing.
-    pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<Finding> {
-        let may_be_about = |end: &FlowEnd| match end {
-            FlowEnd::Label(label) => unknown.iter().any(|it| self.may_label(it, label)),
-            FlowEnd::Name(pattern) => unknown.iter().any(|it| {
-                pattern.matches(it.server) || it.may_have(|begin| pattern.may_match_with(begin))
-            }),
-        };
-        let known = |end: &FlowEnd, by: Names| {
-            tools.iter().any(|tool| self.is_end(end, tool, by)) || may_be_about(end)
-        };
-        let meant = |pattern: &str| {
-            let names = || {
-                tools
-                    .iter()
-                    .map(|it| (it.function.as_str(), it.server.as_str()))
-            };
-            let near = nearest_tool(pattern, names);
-            near.map(|near| format!("; did you mean {near:?}?"))
-                .unwrap_or_default()
-        };
+    /// The rules without effect on these tools, and the labels on none of them. Those that may be
+    /// about a tool of an unlisted server are left out.
+    pub fn unmatched(&self, known: &KnownTools<'_>) -> Vec<Unmatched> {
         let of_rule = |rule: &FlowRule| {
             let ends = [("from", &rule.from), ("to", &rule.to)];
-            let (key, end) = ends
-                .into_iter()
-                .find(|(_, end)| !known(end, rule.goes_by()))?;
+            let mut ends = ends.into_iter();
+            let (key, end) = ends.find(|(_, end)| !self.may_be(end, rule.widens(), known))?;
             let why = match end {
                 FlowEnd::Label(_) => "no server or tool has this label".to_owned(),
                 FlowEnd::Name(name) => {
-                    format!("there is no such server or tool{}", meant(name.as_str()))
+                    let advice = (known.advice)(name.as_str());
+                    format!("there is no such server or tool{advice}")
                 }
             };
-            Some(Finding {
+            Some(Unmatched {
                 what: rule.to_string(),
                 message: format!("{rule} matches nothing: {key} {end}: {why}"),
                 forbids: rule.action == Verdict::Deny,
             })
         };
         let rules = self.rules.iter().filter_map(of_rule);
-        let labels = self.tools.iter().filter_map(|(pattern, label)| {
-            let is_on = |side: &Side| side.is_named(Names::All, pattern.as_str());
-            let on_none = !tools.iter().any(is_on)
-                && !unknown
-                    .iter()
-                    .any(|it| it.may_have(|begin| pattern.may_match_with(begin)));
+        let labels = self.tools.iter().filter(|(pattern, _)| {
+            let mut tools = known.tools.iter();
+            !tools.any(|tool| pattern.matches(tool.name, false))
+                && !known.may_come(pattern.as_str())
+        });
+        let labels = labels.map(|(pattern, label)| {
+            let what = format!("label {label:?} of \"{pattern}\" in toolLabels");
+            let advice = (known.advice)(pattern.as_str());
             let forbids = |rule: &FlowRule| {
                 let is_it = |end: &FlowEnd| matches!(end, FlowEnd::Label(it) if it == label);
                 rule.action == Verdict::Deny && (is_it(&rule.from) || is_it(&rule.to))
             };
-            let what = format!("label {label:?} of \"{pattern}\" in toolLabels");
-            on_none.then(|| Finding {
-                message: format!("{what} is on no tool{}", meant(pattern.as_str())),
+            Unmatched {
+                message: format!("{what} is on no tool{advice}"),
                 what,
                 forbids: self.rules.iter().any(forbids),
-            })
+            }
         });
         rules.chain(labels).collect()
     }
 
-    /// True if one of a server's tools may have a label.
-    fn may_label(&self, unknown: &UnknownTools<'_>, label: &str) -> bool {
-        let mut servers = self.servers.iter();
-        let mut tools = self.tools.iter();
-        servers.any(|(server, given)| given == label && server == unknown.server)
-            || tools.any(|(pattern, given)| {
-                given == label && unknown.may_have(|begin| pattern.may_match_with(begin))
-            })
+    /// True if an end of a rule is one of the tools, or may be one of an unlisted server.
+    fn may_be(&self, end: &FlowEnd, widens: bool, known: &KnownTools<'_>) -> bool {
+        let is_end = |tool: &KnownTool<'_>| self.is_end(end, tool.name, widens);
+        if known.tools.iter().any(is_end) {
+            return true;
+        }
+        match end {
+            FlowEnd::Name(pattern) => {
+                let mut unlisted = known.unlisted.iter();
+                unlisted.any(|it| pattern.matches(it.server)) || known.may_come(pattern.as_str())
+            }
+            FlowEnd::Label(label) => {
+                let is_unlisted = |name: &str| known.unlisted.iter().any(|it| it.server == name);
+                let mut servers = self.servers.iter();
+                let mut tools = self.tools.iter();
+                servers.any(|(server, given)| given == label && is_unlisted(server))
+                    || tools
+                        .any(|(pattern, given)| given == label && known.may_come(pattern.as_str()))
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use jiff::Timestamp;
 
     use super::*;
+    use crate::facts::Hints;
     use crate::name_pattern::Pattern;
+    use crate::tool_name::{ToolName, UnlistedServer};
 
     fn rules() -> FlowRules {
         let end = |text: &str| FlowEnd::parse(text).expect("an end");
@@ -128,12 +109,29 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(unknown: &[UnknownTools<'_>], expected: Expect) {
+    fn check(unlisted: &[UnlistedServer<'_>], expected: Expect) {
         let tools = ["fs_read", "crm_get", "mail_send"].map(|function| {
             let (server, tool) = function.split_once('_').expect("server_tool");
-            Side::new(function, server, tool)
+            KnownTool {
+                name: ToolName {
+                    function,
+                    aliases: &[],
+                    server,
+                    tool,
+                },
+                hints: Hints::default(),
+                trusted: false,
+                definition: None,
+                input_schema: None,
+            }
         });
-        let found = rules().unmatched(&tools, unknown);
+        let found = rules().unmatched(&KnownTools {
+            tools: tools.to_vec(),
+            uncallable: Vec::new(),
+            unlisted: unlisted.to_vec(),
+            advice: &|_| String::new(),
+            now: Timestamp::UNIX_EPOCH,
+        });
         let lines: Vec<String> = found.into_iter().map(|it| it.message).collect();
         expected.assert_eq(&lines.join("\n"));
     }
@@ -155,9 +153,9 @@ mod tests {
 
     #[test]
     fn rules_for_unknown_servers_are_not_reported() {
-        let unknown = |server, prefix| UnknownTools { server, prefix };
+        let unlisted = |server, prefix| UnlistedServer { server, prefix };
         check(
-            &[unknown("log", Some("log_"))],
+            &[unlisted("log", Some("log_"))],
             expect![[r#"
             the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
             the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
@@ -166,7 +164,7 @@ mod tests {
         );
         // Its tools may have any names.
         check(
-            &[unknown("odd", None)],
+            &[unlisted("odd", None)],
             expect![[
                 r#"the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label"#
             ]],
