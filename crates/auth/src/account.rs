@@ -5,15 +5,16 @@ use url::Url;
 
 use crate::error::{AuthError, auth_command};
 use crate::http::Web;
+use crate::record::Login;
 use crate::redact::Redact;
 use crate::settings::{Endpoint, OAuth};
-use crate::store::{Login, Store};
+use crate::store::Store;
 
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) server: String,
-    /// Without query and fragment: they may hold a key, and the authorization server is told
-    /// the resource.
+    /// Without query and fragment, which may hold a key: the URL may become the resource that the
+    /// authorization server gets.
     pub(crate) url: Url,
     pub(crate) settings: OAuth,
     pub(crate) redact: Redact,
@@ -36,13 +37,13 @@ impl Account {
         })
     }
 
-    /// The HTTP client. It is made once, with the addresses that the server has then.
+    /// The HTTP client, made at the first use with the server's addresses of that time.
     pub(crate) async fn web(&self) -> Result<&Web, AuthError> {
         let web = self.web.get_or_try_init(|| Web::new(&self.url)).await;
         web.map_err(|error| self.discovery(error))
     }
 
-    /// Refuses an issuer that is not the configured one.
+    /// Refuses any issuer but the configured one.
     pub(crate) fn check_issuer(&self, issuer: &str) -> Result<(), AuthError> {
         match &self.settings.issuer {
             Some(configured) if !is_same_issuer(configured, issuer) => Err(self.settings(format!(
@@ -52,7 +53,7 @@ impl Account {
         }
     }
 
-    /// Refuses the configured client at another issuer than the one where it was used first.
+    /// Refuses to use the configured client at an issuer other than that of the current login.
     pub(crate) async fn check_client(&self, id: &str, issuer: &str) -> Result<(), AuthError> {
         if self.settings.issuer.is_some() {
             return Ok(());
@@ -72,21 +73,21 @@ impl Account {
     /// Why a login must not be used for this server, if so.
     pub(crate) fn unfit(&self, login: &Login) -> Option<&'static str> {
         if !covers(&login.record.resource, self.url.as_str()) {
-            Some("has a login that is for another resource")
+            Some("has a login that is for a different resource")
         } else if self.check_issuer(&login.record.issuer).is_err() {
-            Some("has a login at another authorization server than its \"issuer\"")
+            Some("has a login at an authorization server that is not its \"issuer\"")
         } else {
             None
         }
     }
 
-    /// The login that is kept, if it may be used for this server.
+    /// The stored login, if it may be used for this server.
     pub(crate) async fn fitting(&self) -> Result<Option<Login>, AuthError> {
         let login = self.store.load().await?;
         Ok(login.filter(|login| self.unfit(login).is_none()))
     }
 
-    /// The secret of the configured client, for its own issuer alone.
+    /// The secret of the configured client, only for its own issuer.
     pub(crate) async fn client_secret(&self, issuer: &str) -> Result<Option<String>, AuthError> {
         let Some(source) = &self.settings.client_secret else {
             return Ok(None);
@@ -104,7 +105,7 @@ impl Account {
         Ok(Some(secret))
     }
 
-    /// The client's secret for requests about a login.
+    /// The client's secret for requests with this login.
     pub(crate) async fn secret_of(&self, login: &Login) -> Result<Option<String>, AuthError> {
         match &login.tokens.client_secret {
             Some(secret) => Ok(Some(secret.clone())),
@@ -130,7 +131,7 @@ impl Account {
         }
     }
 
-    /// The command for a login, with these scopes besides those of the login before.
+    /// The command for a login with additional scopes.
     pub(crate) fn login_command(&self, scopes: &[String]) -> String {
         let mut flags = self.settings.login_flags.clone();
         if !scopes.is_empty() {
@@ -143,14 +144,14 @@ impl Account {
         AuthError::login_required(&self.server, reason, &self.settings.login_flags)
     }
 
-    /// The authorization server refused a step of the login, or its answer cannot be trusted.
+    /// An error of a step of the login at the authorization server.
     pub(crate) fn exchange(&self, reason: impl AsRef<str>) -> AuthError {
         let reason = self.redact.message(reason.as_ref());
         let problem = format!("the login at server `{}` failed: {reason}", self.server);
         AuthError::new(&self.server, problem)
     }
 
-    /// The metadata of the server or of its authorization server is missing, unsafe or unusable.
+    /// An error about the metadata of the server or of its authorization server.
     pub(crate) fn discovery(&self, reason: impl AsRef<str>) -> AuthError {
         let reason = self.redact.message(reason.as_ref());
         let problem = format!(
@@ -160,12 +161,13 @@ impl Account {
         AuthError::new(&self.server, problem)
     }
 
+    /// An error about the configured settings.
     pub(crate) fn settings(&self, reason: impl AsRef<str>) -> AuthError {
         AuthError::settings(&self.server, &self.redact.message(reason.as_ref()))
     }
 }
 
-/// Tells whether two issuers are the same text, except for the slash of a URL without a path.
+/// True if two issuers are equal, apart from the slash of a URL without a path.
 pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| {
         let is_origin = |url: Url| url.path() == "/" && url.query().is_none();
@@ -176,8 +178,8 @@ pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     bare(one) == bare(other)
 }
 
-/// Tells whether a token for `resource` may go to `url`: the same origin, and the resource's
-/// path or one below it.
+/// True if a token for `resource` may be sent to `url`: the same origin, and the resource's path or
+/// one below it.
 pub(crate) fn covers(resource: &str, url: &str) -> bool {
     let (Ok(resource), Ok(url)) = (Url::parse(resource), Url::parse(url)) else {
         return false;

@@ -1,5 +1,5 @@
-//! Asks a person for a login while calls wait: one page at a time for each login, and no page
-//! again that led to nothing.
+//! Login pages that are shown while calls wait: one page at a time for each login, and not again
+//! after a failure.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -16,25 +16,25 @@ use url::Url;
 
 use crate::error::AuthError;
 
-/// The number of pages in [`PERIOD`] until another login appears. A server that names another
-/// scope each time has no more pages shown, nor has one that accepts each login for a moment.
+/// Pages of one login within [`PERIOD`]. The limit stops a server that names a new scope each time,
+/// or that accepts each login only briefly.
 const MAX_PAGES: usize = 8;
 const PERIOD: Duration = Duration::from_secs(30 * 60);
 
-/// The page of a login. Its text says which server sends the person to which host.
+/// The page of a login. `Display` says which server sends the person to which host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoginPage {
-    /// The name of the server that wants the login, in the configuration.
+    /// The name of the server that requires the login, in the configuration.
     pub server: String,
-    /// The page. It holds no secret that is of use without this process.
+    /// The URL of the page. Its secrets are useless outside this process.
     pub url: Url,
-    /// The issuer of the login, by the metadata that the server names.
+    /// The issuer of the login, from the metadata that the server names.
     pub issuer: String,
 }
 
 impl LoginPage {
-    /// Tells whether the page is at the origin of its issuer.
+    /// True if the page is at the origin of its issuer.
     pub fn is_at_issuer(&self) -> bool {
         Url::parse(&self.issuer).is_ok_and(|issuer| issuer.origin() == self.url.origin())
     }
@@ -50,13 +50,13 @@ impl fmt::Display for LoginPage {
 
 /// Shows the pages of logins to a person.
 pub trait OpenUrl: Send + Sync {
-    /// Shows a page, together with the server, the host and the issuer, and returns without
-    /// waiting for the login's end.
+    /// Shows a page, together with the server, the host and the issuer. Returns without waiting for
+    /// the login.
     fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>>;
 
-    /// Asks a person whether a page that is not at its issuer belongs to it. `None`: no person
-    /// can be asked: the login then succeeds only if the browser comes back with the issuer's
-    /// name (RFC 9207). Default: `None`.
+    /// Asks a person whether a page that is not at its issuer belongs to it. `None` if there is no
+    /// person to ask: then the login succeeds only if the browser comes back with the issuer's name
+    /// (RFC 9207). Default: `None`.
     fn approve<'a>(&'a self, _page: &'a LoginPage) -> BoxFuture<'a, io::Result<Option<bool>>> {
         std::future::ready(Ok(None)).boxed()
     }
@@ -64,63 +64,60 @@ pub trait OpenUrl: Send + Sync {
 
 /// A shared [`OpenUrl`] for logins that calls wait for.
 ///
-/// Clones share the memory of pages. A person who refused a page is not shown it again for the
-/// same scopes of that server, nor is a page shown again whose login the server did not accept,
-/// until another login appears, such as by the function `login`.
+/// Clones share the history of pages. A page for the same scopes of a server is not shown again if
+/// the person refused it, or if the server did not accept its login, until a new login appears, for
+/// example through the function `login`.
 #[derive(Clone)]
 pub struct Browser {
-    opener: Arc<dyn OpenUrl>,
-    /// By the file of the login.
-    asked: Arc<Mutex<HashMap<PathBuf, Pages>>>,
+    pub(crate) opener: Arc<dyn OpenUrl>,
+    /// The pages of each login, by the login's file.
+    history: Arc<Mutex<HashMap<PathBuf, Pages>>>,
 }
 
-/// The pages that were shown for one login.
+/// The pages of one login.
 #[derive(Default)]
 struct Pages {
     /// Held while a page is open.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// The identifier of the login that the pages led to, or that was there before.
+    /// The identifier of the login from the pages, or of the one before them.
     login: Option<String>,
-    /// The scopes of each page, and its result: [`Page::Granted`] or [`Page::Declined`].
-    pages: HashMap<BTreeSet<String>, Page>,
+    /// The result of the page for each set of scopes: [`PageResult::Granted`] or
+    /// [`PageResult::Declined`].
+    results: HashMap<BTreeSet<String>, PageResult>,
     /// The times of the pages in the last [`PERIOD`].
     shown: Vec<Instant>,
-    /// The last failure that says nothing of the next page.
+    /// The last failure that does not exclude a new page.
     failed: Option<(Instant, AuthError)>,
 }
 
 /// The result of a page.
-pub(crate) enum Page {
+pub(crate) enum PageResult {
     /// A login with this identifier.
     Granted(String),
-    /// The person or the authorization server refused it. The error is for later callers.
+    /// The person or the authorization server refused the login. The error is for later callers.
     Declined(AuthError),
-    /// Something failed.
+    /// Anything else failed.
     Failed(AuthError),
 }
 
 impl Browser {
-    /// A browser of one gate, or of whatever a person sees as one application.
+    /// A browser for one gate, or for one application from the person's view.
     pub fn new(opener: Arc<dyn OpenUrl>) -> Self {
         Self {
             opener,
-            asked: Arc::default(),
+            history: Arc::default(),
         }
-    }
-
-    pub(crate) fn opener(&self) -> Arc<dyn OpenUrl> {
-        Arc::clone(&self.opener)
     }
 
     /// Waits until no other page is open for the login of this file.
     pub(crate) async fn turn(&self, file: &Path) -> OwnedMutexGuard<()> {
-        let turn = Arc::clone(&self.asked.lock().entry(file.to_owned()).or_default().turn);
+        let turn = Arc::clone(&self.history.lock().entry(file.to_owned()).or_default().turn);
         turn.lock_owned().await
     }
 
-    /// Checks whether to show a page with these scopes; none for those that the server names.
-    /// `login` is the login that is there, and `since` the time when the caller began to wait.
-    /// The error: why no page is shown; `useless` if the server did not accept the last login.
+    /// Checks that a page for these scopes may be shown. `login` is the current login, and `since`
+    /// the time when the caller began to wait. The error says why no page is shown; it is `useless`
+    /// if the server did not accept the last login.
     pub(crate) fn check(
         &self,
         file: &Path,
@@ -129,48 +126,48 @@ impl Browser {
         since: Instant,
         useless: AuthError,
     ) -> Result<(), AuthError> {
-        let mut all = self.asked.lock();
-        let asked = all.entry(file.to_owned()).or_default();
-        if asked.login.as_deref() != login {
-            asked.login = login.map(str::to_owned);
-            asked.pages.clear();
-            asked.shown.clear();
+        let mut history = self.history.lock();
+        let pages = history.entry(file.to_owned()).or_default();
+        if pages.login.as_deref() != login {
+            pages.login = login.map(str::to_owned);
+            pages.results.clear();
+            pages.shown.clear();
         }
-        if let Some((at, error)) = &asked.failed
+        if let Some((at, error)) = &pages.failed
             && since < *at
         {
             return Err(error.clone());
         }
-        asked.shown.retain(|at| at.elapsed() < PERIOD);
-        match asked.pages.get(&scopes.iter().cloned().collect()) {
-            Some(Page::Declined(error)) => Err(error.clone()),
-            None if asked.shown.len() < MAX_PAGES => Ok(()),
+        pages.shown.retain(|at| at.elapsed() < PERIOD);
+        match pages.results.get(&scopes.iter().cloned().collect()) {
+            Some(PageResult::Declined(error)) => Err(error.clone()),
+            None if pages.shown.len() < MAX_PAGES => Ok(()),
             _ => Err(useless),
         }
     }
 
-    /// Notes the result of a page.
-    pub(crate) fn note(&self, file: &Path, scopes: &[String], page: Page) {
-        let mut all = self.asked.lock();
-        let asked = all.entry(file.to_owned()).or_default();
+    /// Records the result of a page.
+    pub(crate) fn record(&self, file: &Path, scopes: &[String], page: PageResult) {
+        let mut history = self.history.lock();
+        let pages = history.entry(file.to_owned()).or_default();
         match page {
-            Page::Failed(error) => {
-                asked.failed = Some((Instant::now(), error));
+            PageResult::Failed(error) => {
+                pages.failed = Some((Instant::now(), error));
                 return;
             }
-            Page::Granted(ref login) => asked.login = Some(login.clone()),
-            Page::Declined(_) => {}
+            PageResult::Granted(ref login) => pages.login = Some(login.clone()),
+            PageResult::Declined(_) => {}
         }
-        asked.shown.push(Instant::now());
-        asked.pages.insert(scopes.iter().cloned().collect(), page);
+        pages.shown.push(Instant::now());
+        pages.results.insert(scopes.iter().cloned().collect(), page);
     }
 
-    /// Notes that the server accepted a login: when it ends, a page may be shown for another.
+    /// Records that the server accepted a login. After its end, a new page may be shown.
     pub(crate) fn accepted(&self, file: &Path, login: &str) {
-        if let Some(asked) = self.asked.lock().get_mut(file)
-            && asked.login.as_deref() == Some(login)
+        if let Some(pages) = self.history.lock().get_mut(file)
+            && pages.login.as_deref() == Some(login)
         {
-            asked.pages.remove(&BTreeSet::new());
+            pages.results.remove(&BTreeSet::new());
         }
     }
 }
@@ -208,9 +205,9 @@ mod tests {
         }
     }
 
-    fn note(browser: &Browser, scopes: &[&str], page: Page) {
+    fn record(browser: &Browser, scopes: &[&str], page: PageResult) {
         let scopes: Vec<String> = scopes.iter().map(|&scope| scope.to_owned()).collect();
-        browser.note(Path::new(FILE), &scopes, page);
+        browser.record(Path::new(FILE), &scopes, page);
     }
 
     #[test]
@@ -243,20 +240,24 @@ mod tests {
     fn page_without_accepted_login_is_not_shown_again() {
         let browser = Browser::new(Arc::new(Shown));
         assert_eq!(check(&browser, None, &[]), "shown");
-        note(&browser, &[], Page::Granted("a".to_owned()));
+        record(&browser, &[], PageResult::Granted("a".to_owned()));
         assert_eq!(check(&browser, Some("a"), &[]), "useless");
-        browser.accepted(Path::new(FILE), "another");
+        browser.accepted(Path::new(FILE), "other");
         assert_eq!(check(&browser, Some("a"), &[]), "useless");
-        // The server accepted the login, so one may follow it.
+        // The server accepted the login, so a new one may follow.
         browser.accepted(Path::new(FILE), "a");
         assert_eq!(check(&browser, Some("a"), &[]), "shown");
-        note(&browser, &["x", "y"], Page::Declined(error("declined")));
+        record(
+            &browser,
+            &["x", "y"],
+            PageResult::Declined(error("declined")),
+        );
         assert_eq!(check(&browser.clone(), Some("a"), &["y", "x"]), "declined");
         assert_eq!(check(&browser, Some("a"), &["x"]), "shown");
         assert_eq!(
             check(&browser, Some("b"), &["x", "y"]),
             "shown",
-            "another login"
+            "a new login"
         );
     }
 
@@ -264,7 +265,7 @@ mod tests {
     fn login_failure_reaches_only_earlier_waiters() {
         let browser = Browser::new(Arc::new(Shown));
         let since = Instant::now();
-        note(&browser, &[], Page::Failed(error("failed")));
+        record(&browser, &[], PageResult::Failed(error("failed")));
         let scopes = ["x".to_owned()];
         let waited = browser.check(Path::new(FILE), None, &scopes, since, error("useless"));
         assert_eq!(waited, Err(error("failed")));
@@ -281,7 +282,7 @@ mod tests {
                 if check(&browser, Some("a"), scopes) != "shown" {
                     return page;
                 }
-                note(&browser, scopes, Page::Granted("a".to_owned()));
+                record(&browser, scopes, PageResult::Granted("a".to_owned()));
                 browser.accepted(Path::new(FILE), "a");
             }
             0

@@ -1,9 +1,9 @@
 //! Finds a server's authorization server, and checks whether a login may use it.
 //!
 //! rmcp reads the documents (RFC 9728, RFC 8414, OpenID Connect) and compares resource and
-//! issuer. This module adds: the configured issuer is taken from a list of several; a metadata
-//! document must lie at a place that belongs to its issuer; endpoints must be safe to use; and
-//! PKCE with S256 must be announced.
+//! issuer. This module adds checks: the configured issuer is chosen from a list of several; the URL
+//! of a metadata document must belong to its issuer; endpoints must be safe to use; and PKCE with
+//! S256 must be announced.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use url::Url;
 use crate::account::{Account, covers, is_same_issuer};
 use crate::error::AuthError;
 use crate::http::Web;
+use crate::record::{ClientAuthentication, Record, is_scope};
 use crate::settings::Grant;
-use crate::store::{ClientAuthentication, Kept, Record};
-use crate::tokens::{MAX_SCOPES, error_code, is_scope, scopes_in};
+use crate::token_endpoint::{MAX_SCOPES, error_code, scopes_in};
 
-/// The number of authorization servers of a resource that are tried.
+/// Authorization servers of a resource that are tried.
 const MAX_AUTHORITIES: usize = 8;
 
 /// An authorization server that a login may use.
@@ -34,14 +34,14 @@ pub(crate) struct Found {
     pub(crate) manager: AuthorizationManager,
     pub(crate) metadata: AuthorizationMetadata,
     pub(crate) issuer: String,
-    /// The resource that tokens will be for.
+    /// The resource of the tokens.
     pub(crate) resource: String,
-    /// The scopes that the server names, in its challenge or else in its metadata.
+    /// The scopes of the server's challenge, or else of its metadata.
     pub(crate) scopes: Vec<String>,
     seen: Arc<Mutex<Seen>>,
 }
 
-/// Members of documents that rmcp does not hand on.
+/// Members of documents that rmcp reads and does not return.
 #[derive(Default)]
 struct Seen {
     /// The `token_endpoint_auth_method` of the client's registration.
@@ -51,7 +51,7 @@ struct Seen {
 }
 
 impl Found {
-    /// The authentication of a client with a secret that was just registered.
+    /// The authentication of a newly registered client with a secret.
     pub(crate) fn registered_authentication(&self) -> ClientAuthentication {
         let seen = self.seen.lock();
         match seen.method.as_deref() {
@@ -79,43 +79,39 @@ impl Found {
         }
     }
 
-    /// Tells whether a member of the metadata is `true`.
+    /// True if a member of the metadata is `true`.
     pub(crate) fn supports(&self, name: &str) -> bool {
         self.metadata.additional_fields.get(name) == Some(&Value::Bool(true))
     }
 
-    /// The endpoint that revokes tokens, if there is one.
-    pub(crate) fn revocation_endpoint(&self) -> Option<String> {
-        let url = self.metadata.additional_fields.get("revocation_endpoint")?;
-        url.as_str().map(str::to_owned)
-    }
-
-    /// The record of a login here by this client. It has no identifier yet.
+    /// The record of a login by this client, still without an identifier.
     pub(crate) fn record(
         &self,
         account: &Account,
         client_id: String,
         client: ClientAuthentication,
     ) -> Record {
+        let revocation_endpoint = self.metadata.additional_fields.get("revocation_endpoint");
         Record {
             server: account.server.clone(),
             url: account.url.to_string(),
             resource: self.resource.clone(),
             issuer: self.issuer.clone(),
             token_endpoint: self.metadata.token_endpoint.clone(),
-            revocation_endpoint: self.revocation_endpoint(),
-            published: true,
+            revocation_endpoint: revocation_endpoint
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             id: String::new(),
             client,
             client_id,
             asked: Vec::new(),
             approved: None,
-            kept: Kept::File,
+            in_keyring: false,
         }
     }
 }
 
-/// The HTTP client that rmcp uses: ours, which also reads and corrects what passes.
+/// The HTTP client for rmcp, which also reads and corrects the documents.
 struct RmcpClient {
     web: Web,
     /// The configured issuer.
@@ -141,7 +137,7 @@ impl OAuthHttpClient for RmcpClient {
             drop(seen);
             if is_of_resource
                 && answer.status() == StatusCode::OK
-                && let Some(member) = misshapen(&body)
+                && let Some(member) = mistyped_member(&body)
             {
                 return Err(format!("its {member:?} has the wrong type (RFC 9728)").into());
             }
@@ -156,9 +152,9 @@ impl OAuthHttpClient for RmcpClient {
     }
 }
 
-/// The first member of a resource's metadata that has a wrong type. rmcp would pass over the
-/// whole document, as if the resource had none.
-fn misshapen(metadata: &Map<String, Value>) -> Option<&'static str> {
+/// The first member of a resource's metadata with a wrong type. rmcp would ignore the whole
+/// document, as if the resource had none.
+fn mistyped_member(metadata: &Map<String, Value>) -> Option<&'static str> {
     let is_wrong = |name: &&str| match (metadata.get(*name), *name) {
         (None, _) => false,
         (Some(resource), "resource") => !resource.is_string(),
@@ -170,10 +166,10 @@ fn misshapen(metadata: &Map<String, Value>) -> Option<&'static str> {
     names.into_iter().find(is_wrong)
 }
 
-/// Leaves in a resource's metadata the first authorization servers that may be used: those whose
-/// metadata rmcp compares with the URL, and of these the configured issuer, if it is there.
+/// Reduces a resource's metadata to usable authorization servers: those with metadata that rmcp
+/// compares with the URL, and of these only the configured issuer, if it is listed.
 fn narrow(metadata: &mut Map<String, Value>, issuer: Option<&str>) {
-    // A draft's member, which rmcp would take first.
+    // rmcp prefers this member of a draft.
     let mut all: Vec<Value> = metadata
         .remove("authorization_server")
         .into_iter()
@@ -195,13 +191,13 @@ fn narrow(metadata: &mut Map<String, Value>, issuer: Option<&str>) {
     metadata.insert("authorization_servers".to_owned(), all.into());
 }
 
-/// Tells whether rmcp knows the issuer that metadata named by this URL must have. For a
-/// document at an unknown place it would believe any issuer, and a server could have the code
-/// of another issuer's login sent to its own token endpoint.
+/// True if rmcp can derive the required issuer from this URL of an authorization server. For any
+/// other URL it would accept every issuer, and a server could have the code of a different issuer's
+/// login sent to its own token endpoint.
 fn has_known_issuer(server: &str) -> bool {
     const OAUTH: &str = "/.well-known/oauth-authorization-server";
     const OPENID: &str = "/.well-known/openid-configuration";
-    // rmcp joins a relative one to the URL of the resource's metadata.
+    // rmcp resolves a relative URL against the URL of the resource's metadata.
     let path = Url::parse(server).map_or_else(|_| server.to_owned(), |url| url.path().to_owned());
     let is_below = |place: &str| {
         let rest = path.strip_prefix(place);
@@ -210,12 +206,12 @@ fn has_known_issuer(server: &str) -> bool {
     !path.contains("/.well-known") || is_below(OAUTH) || is_below(OPENID) || path.ends_with(OPENID)
 }
 
-/// Finds the authorization server, from the server's challenge if there is one.
+/// Finds the authorization server, from the server's challenge if any.
 pub(crate) async fn discover(
     account: &Account,
     challenge: Option<&str>,
 ) -> Result<Found, AuthError> {
-    let unfit = |reason: &str| Err(account.discovery(reason));
+    let unusable = |reason: &str| Err(account.discovery(reason));
     let failed = |error| account.discovery(describe(&error));
     let web = account.web().await?;
     web.check(&account.url)
@@ -234,24 +230,26 @@ pub(crate) async fn discover(
         .await
         .map_err(failed)?;
     if resolved.source == AuthorizationMetadataSource::LegacyEndpointFallback {
-        return unfit("it publishes no metadata of an authorization server (RFC 9728, RFC 8414)");
+        return unusable(
+            "it publishes no metadata of an authorization server (RFC 9728, RFC 8414)",
+        );
     }
     let metadata = resolved.metadata;
     let Some(issuer) = metadata.issuer.clone() else {
-        return unfit("its authorization server names no issuer");
+        return unusable("its authorization server names no issuer");
     };
     account.check_issuer(&issuer)?;
     let is_persons = account.settings.grant == Grant::AuthorizationCode;
     let methods = metadata.code_challenge_methods_supported.iter().flatten();
     if is_persons && !methods.into_iter().any(|method| method == "S256") {
-        return unfit("its authorization server does not say that it checks PKCE by S256");
+        return unusable("its authorization server does not say that it checks PKCE by S256");
     }
     check_endpoints(account, web, &metadata)?;
-    // rmcp has compared it with the URL. Without metadata of the resource, it is the URL.
+    // rmcp has compared the resource with the URL. Without metadata, the URL is the resource.
     let published = seen.lock().resource.take();
     let resource = published.unwrap_or_else(|| account.url.to_string());
     if !covers(&resource, account.url.as_str()) {
-        return unfit("its metadata is for another resource");
+        return unusable("its metadata is for a different resource");
     }
     manager.set_metadata(metadata.clone());
     let mut scopes = challenged_scopes(account, challenge);
@@ -270,7 +268,7 @@ pub(crate) async fn discover(
     })
 }
 
-/// Refuses endpoints that a login must not go to.
+/// Refuses endpoints that a login must not use.
 fn check_endpoints(
     account: &Account,
     web: &Web,
@@ -283,32 +281,15 @@ fn check_endpoints(
     }
     for endpoint in endpoints {
         let url = Url::parse(endpoint).map_err(|error| error.to_string());
-        let checked = url.and_then(|url| web.check(&url));
-        checked
-            .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
+        let failed =
+            |reason: String| account.discovery(format!("an endpoint cannot be used: {reason}"));
+        url.and_then(|url| web.check(&url)).map_err(failed)?;
     }
     Ok(())
 }
 
-/// Replaces the endpoints of an older login by those that its issuer publishes.
-pub(crate) async fn update_endpoints(
-    account: &Account,
-    record: &mut Record,
-) -> Result<(), AuthError> {
-    if record.published {
-        return Ok(());
-    }
-    let found = discover(account, None).await?;
-    if !is_same_issuer(&found.issuer, &record.issuer) {
-        return Err(account.login_required("needs a new login: it has another issuer now"));
-    }
-    record.revocation_endpoint = found.revocation_endpoint();
-    record.token_endpoint = found.metadata.token_endpoint;
-    record.published = true;
-    Ok(())
-}
-
-/// Asks the server without a token for its challenge. Some servers guard only their POSTs.
+/// Requests the server's challenge, without a token. A POST, because some servers allow other
+/// requests without a token.
 pub(crate) async fn probe(account: &Account, url: &str) -> Result<Option<String>, AuthError> {
     let body = br#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"callgate","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let request = Request::post(url)
@@ -330,23 +311,15 @@ pub(crate) async fn probe(account: &Account, url: &str) -> Result<Option<String>
     Ok((!values.is_empty()).then(|| values.join(", ")))
 }
 
-/// The scopes that a challenge names and that may be asked for.
+/// The scopes in a challenge.
 pub(crate) fn challenged_scopes(account: &Account, challenge: Option<&str>) -> Vec<String> {
     let challenge = challenge.unwrap_or_default();
     let scope = WWWAuthenticateParams::parse(challenge, &account.url).scope;
     scopes_in(&scope.unwrap_or_default())
 }
 
-/// A parameter of a URL's query.
-pub(crate) fn parameter(url: &str, name: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    let mut pairs = url.query_pairs();
-    let pair = pairs.find(|(key, _)| key == name);
-    pair.map(|(_, value)| value.into_owned())
-}
-
-/// An error of rmcp as it may be shown: of an answer's body only names of servers, and no
-/// control characters.
+/// An error of rmcp in a form that is safe to show: it repeats only names of servers from an
+/// answer's body, and has no control characters.
 pub(crate) fn describe(error: &RmcpError) -> String {
     let text = match error {
         RmcpError::DiscoveryRequestFailed { url, source } => {
@@ -379,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resource_metadata_of_wrong_types() {
+    fn mistyped_resource_metadata_is_detected() {
         for (metadata, expected) in [
             (
                 json!({ "resource": "https://a", "authorization_servers": ["https://b", 7] }),
@@ -402,12 +375,12 @@ mod tests {
             ),
         ] {
             let members = metadata.as_object().expect("an object");
-            assert_eq!(misshapen(members), expected, "{metadata}");
+            assert_eq!(mistyped_member(members), expected, "{metadata}");
         }
     }
 
     #[test]
-    fn authorization_servers_of_a_resource() {
+    fn unusable_authorization_servers_are_removed() {
         let check = |metadata: Value, issuer: Option<&str>, expected: &[&str]| {
             let mut metadata = metadata.as_object().expect("an object").clone();
             narrow(&mut metadata, issuer);

@@ -1,39 +1,39 @@
 //! Errors of authorization, with the command that helps.
 
-use callgate_process::shell_word;
+use callgate_text::shell_word;
 
-/// The reason why a request cannot be authorized.
+/// Why a request cannot be authorized.
 ///
-/// It never holds a token, a code or a secret, nor text of an authorization server.
+/// It never contains a token, a code, a secret, or text of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}{advice}")]
 pub struct AuthError {
     server: String,
     problem: String,
-    /// The command or the setting that helps, for the operator; empty if the problem names it.
+    /// The command or the setting that helps, for the operator; empty if `problem` names it.
     advice: String,
     pub(crate) remedy: Remedy,
 }
 
-/// The way out of an error.
+/// What resolves an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// A login, whose page may be shown.
+    /// A login. Its page may be shown.
     Login,
     /// The login command: the page was not completed, or the stored login may still work.
     LoginCommand,
-    /// The login whose page is open.
+    /// The login on the open page.
     OpenPage,
-    /// The server takes no login by its configuration.
+    /// Nothing: by its configuration, the server takes no login.
     NoLogin,
-    /// Another login later: the person or the authorization server refused this one.
+    /// A new login later: the person or the authorization server refused this one.
     Declined,
-    /// A change of the configuration, or of something outside.
+    /// A change of the configuration, or outside of Callgate.
     Repair,
 }
 
 impl AuthError {
-    /// An error that no login helps against.
+    /// An error that a login does not resolve.
     pub(crate) fn new(server: &str, problem: String) -> Self {
         Self {
             server: server.to_owned(),
@@ -43,21 +43,21 @@ impl AuthError {
         }
     }
 
-    /// A person has to log in: there is no token, or it is refused and cannot be renewed.
-    /// `flags` are [`OAuth::login_flags`](crate::OAuth::login_flags).
+    /// A required login: there is no token, or it is refused and cannot be renewed. `flags` are
+    /// [`OAuth::login_flags`](crate::OAuth::login_flags).
     pub fn login_required(server: &str, reason: &str, flags: &[String]) -> Self {
         let command = auth_command("login", server, flags);
         let error = Self::new(server, format!("server `{server}` {reason}"));
         error.advise(Remedy::Login, &format!("run `{command}`"))
     }
 
-    /// The configuration of a server's login cannot work.
+    /// An unusable configuration of a server's login.
     pub fn settings(server: &str, reason: &str) -> Self {
         let problem = format!("the \"oauth\" of server `{server}` cannot be used: {reason}");
         Self::new(server, problem)
     }
 
-    /// A server takes no login by its configuration. `reason` says what to do, too.
+    /// A server that takes no login by its configuration. `reason` includes the advice.
     pub fn no_login(server: &str, reason: &str) -> Self {
         let problem = format!("server `{server}` takes no login: {reason}");
         Self::new(server, problem).with(Remedy::NoLogin)
@@ -67,19 +67,19 @@ impl AuthError {
         Self { remedy, ..self }
     }
 
-    /// An error with this way out, and advice for the operator.
+    /// Adds a remedy and advice for the operator.
     pub(crate) fn advise(mut self, remedy: Remedy, advice: &str) -> Self {
         self.remedy = remedy;
         self.advice = format!("; {advice}");
         self
     }
 
-    /// Tells whether the server takes no login by its configuration.
+    /// True if the server takes no login by its configuration.
     pub fn is_no_login(&self) -> bool {
         self.remedy == Remedy::NoLogin
     }
 
-    /// The error for a reader without a command line, such as a model.
+    /// The text for a reader without a command line, such as a model.
     pub fn for_model(&self) -> String {
         let Self {
             server, problem, ..
@@ -100,7 +100,7 @@ impl AuthError {
     }
 }
 
-/// A `callgate auth` command about a server, as a shell takes it.
+/// A `callgate auth` command for a shell.
 pub(crate) fn auth_command(command: &str, server: &str, flags: &[String]) -> String {
     let words = std::iter::once(server).chain(flags.iter().map(String::as_str));
     let words: Vec<_> = words.map(shell_word).collect();

@@ -1,10 +1,10 @@
-//! The HTTP client of a login: where it may go, and how much it takes.
+//! The HTTP client of a login, with limits on its destinations and on sizes.
 //!
-//! A server names the places that a login goes to, so it could send this process anywhere.
-//! Each URL is checked, as are the addresses of its host, and no redirect is followed. Only
-//! `https` is used, except on loopback for a server on loopback; a private or loopback address
-//! is refused unless the server itself has such a one. rmcp filters addresses likewise, but
-//! only in a client of its own, which follows redirects and takes no checks of ours.
+//! A server names the URLs of a login, so it could send this process anywhere. Each URL and the
+//! addresses of its host are checked, and no redirect is followed. Only `https` is used, except on
+//! loopback for a server on loopback; a private or loopback address is refused unless the server
+//! itself has one. rmcp has similar checks, but only in its own client, which follows redirects and
+//! cannot be extended.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use http::{Request, Response};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Origin, Url};
 
-/// The largest document, in bytes.
+/// Bytes of a document.
 const MAX_BODY: usize = 256 << 10;
 /// The time limit of one exchange.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,12 +53,12 @@ impl Web {
         Ok(Self { client, allowed })
     }
 
-    /// Refuses a URL that a login must not go to.
+    /// Refuses a URL that a login must not use.
     pub(crate) fn check(&self, url: &Url) -> Result<(), String> {
         self.allowed.check(url)
     }
 
-    /// Sends a request and reads the whole answer, whatever its status.
+    /// Sends a request and reads the whole answer, of any status.
     pub(crate) async fn send(
         &self,
         request: Request<Vec<u8>>,
@@ -79,7 +79,7 @@ impl Web {
         Ok(answer)
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and awaits the head of the answer.
     pub(crate) async fn open(
         &self,
         request: Request<Vec<u8>>,
@@ -95,7 +95,7 @@ impl Web {
     }
 }
 
-/// The innermost reason, such as "connection refused", without the URL.
+/// The innermost error, such as "connection refused", without the URL.
 fn failed(origin: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut innermost: &dyn std::error::Error = &error;
@@ -105,7 +105,7 @@ fn failed(origin: &str, error: reqwest::Error) -> String {
     format!("{origin}: {innermost}")
 }
 
-/// Resolves names, without the addresses that a login must not reach.
+/// Resolves names to the addresses that a login may reach.
 struct Resolver(Arc<Allowed>);
 
 impl Resolve for Resolver {
@@ -121,7 +121,8 @@ impl Resolve for Resolver {
     }
 }
 
-/// The hosts of the proxies in the environment. They may have any address: no server names them.
+/// The hosts of the proxies in the environment. They may have any address, because no server names
+/// them.
 fn proxy_hosts() -> Vec<Host> {
     let names = ["http_proxy", "https_proxy", "all_proxy"];
     let both = |name: &&str| [(*name).to_owned(), name.to_uppercase()];
@@ -137,26 +138,25 @@ fn proxy_hosts() -> Vec<Host> {
 /// The addresses that a login at one server may reach.
 #[derive(Debug)]
 struct Allowed {
-    /// The server's own host, which the configuration names.
+    /// The server's own host, from the configuration.
     own: Option<Host>,
-    /// The nearness of the server: a login may go as near.
+    /// The nearness of the server, which is the maximum for a login.
     nearness: Nearness,
     proxies: Vec<Host>,
 }
 
-/// The distance of an address.
+/// How near an address is to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     Public,
     Private,
     Loopback,
-    /// Link-local, multicast and other addresses at which no login can be, and tunnels whose
-    /// end is unknown.
+    /// Link-local, multicast and other addresses without a login, and tunnels with an unknown end.
     Never,
 }
 
 impl Allowed {
-    /// For a server whose name leads to the addresses `found`.
+    /// The rules for a server with a name that resolves to the addresses `found`.
     fn new(server: &Url, found: &[IpAddr], proxies: Vec<Host>) -> Self {
         let literal = |ip: IpAddr| match nearness(ip) {
             Nearness::Never => Nearness::Public,
@@ -166,8 +166,8 @@ impl Allowed {
             _ if is_loopback(server) => Nearness::Loopback,
             Some(Host::Ipv4(ip)) => literal(ip.into()),
             Some(Host::Ipv6(ip)) => literal(ip.into()),
-            // The farthest of its addresses counts. The DNS may say anything, so no name is
-            // taken to be on this machine.
+            // The farthest of its addresses counts. DNS is not trusted, so a name is never
+            // considered to be on this machine.
             _ => {
                 let all = found.iter().map(|ip| nearness(*ip));
                 let farthest = all.filter(|near| *near != Nearness::Never).min();
@@ -228,7 +228,7 @@ impl Allowed {
     }
 }
 
-/// Tells whether a URL names this machine. Nothing is looked up.
+/// True if a URL names this machine, without a DNS query.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {
@@ -266,10 +266,10 @@ fn nearness_v6(ip: Ipv6Addr) -> Nearness {
     match [a, b, c, d, e, f] {
         [0, 0, 0, 0, 0, 0xffff] => nearness_v4(v4),
         _ if ip.is_loopback() => Nearness::Loopback,
-        // NAT64. A gateway's loopback would be another machine's.
+        // NAT64. The loopback of a gateway is not this machine.
         [0x64, 0xff9b, 0, 0, 0, 0] if v4.is_loopback() => Nearness::Never,
         [0x64, 0xff9b, 0, 0, 0, 0] => nearness_v4(v4),
-        // Other forms that carry an IPv4 address: `::/96`, translated, NAT64 of a network's own
+        // Other forms that contain an IPv4 address: `::/96`, translated, NAT64 with a network's own
         // prefix, Teredo, 6to4.
         [0, 0, 0, 0, 0 | 0xffff, 0] | [0x64, 0xff9b, 1, ..] => Nearness::Never,
         [0x2001, 0, ..] | [0x2002, ..] => Nearness::Never,
@@ -323,7 +323,7 @@ mod tests {
             let address = SocketAddr::new(ip.parse().expect("an IP"), 0);
             allowed.filter(name, vec![address]).is_ok()
         };
-        // A name that leads to loopback is not taken to be on this machine.
+        // A name that resolves to loopback is not considered to be on this machine.
         let named = allowed("https://mcp.example/mcp", &["127.0.0.1"]);
         assert!(!filter(&named, "as.example", "127.0.0.1"));
         assert!(filter(&named, "as.example", "10.0.0.1"));

@@ -1,7 +1,7 @@
 //! The system's keyring: the Secret Service on Linux, the Keychain on macOS.
 //!
-//! A keyring may wait for a person to unlock it, and its client blocks. So each access has a
-//! thread of its own and a time limit. A thread that is given up ends when the keyring answers.
+//! A keyring may wait for a person to unlock it, and its client blocks. So each access has its own
+//! thread and a time limit. After a timeout, the thread ends when the keyring answers.
 
 #[cfg(test)]
 pub(crate) mod fake;
@@ -16,10 +16,10 @@ use tokio::sync::oneshot;
 #[cfg(test)]
 use self::fake::Entry;
 
-/// The time limit of one access, a person's unlocking included.
+/// The time limit of one access, including the time for a person to unlock the keyring.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The reason why an access failed. Never holds a value.
+/// Why an access failed. Never contains a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct KeyringError {
@@ -28,7 +28,7 @@ pub(crate) struct KeyringError {
 }
 
 impl KeyringError {
-    /// Tells whether there is no keyring at all, in contrast to one that does not answer.
+    /// True if there is no keyring at all, in contrast to one that does not answer.
     pub(crate) fn is_absent(&self) -> bool {
         self.is_absent
     }
@@ -41,7 +41,7 @@ impl KeyringError {
     }
 }
 
-/// The password of an entry; `None` if there is no such entry.
+/// The password of an entry; `None` without the entry.
 pub(crate) async fn read(service: &str, account: &str) -> Result<Option<String>, KeyringError> {
     on_thread(service, account, |entry| match entry.get_password() {
         Ok(password) => Ok(Some(password)),
@@ -60,7 +60,7 @@ pub(crate) async fn write(
     on_thread(service, account, move |entry| entry.set_password(&password)).await
 }
 
-/// Removes an entry, if it is there.
+/// Removes an entry, if it exists.
 pub(crate) async fn remove(service: &str, account: &str) -> Result<(), KeyringError> {
     on_thread(service, account, |entry| match entry.delete_credential() {
         Ok(()) | Err(Error::NoEntry) => Ok(()),
@@ -93,7 +93,7 @@ async fn on_thread<T: Send + 'static>(
     }
 }
 
-/// Describes a failure. Errors about what an entry holds have the value in their text.
+/// Describes a failure. Errors about the data of an entry are not quoted, because they contain it.
 fn describe(error: &Error) -> KeyringError {
     let reason = match error {
         Error::NoDefaultStore => match Entry::store_status() {

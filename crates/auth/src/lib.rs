@@ -1,8 +1,8 @@
-//! Internal crate of Callgate: logins at HTTP servers, values looked up when they are
-//! needed, and the redaction of secrets in messages.
+//! Internal crate of Callgate: logins at HTTP servers, lookup of secret values, and their redaction
+//! in messages.
 //!
-//! A connection asks its [`Authorization`] for the header of each request and reports each
-//! refusal. The login, the tokens and the place where they are kept stay in this crate.
+//! A connection gets the header of each request from its [`Authorization`] and reports each
+//! refusal. Logins, tokens and their storage stay in this crate.
 
 mod account;
 mod browser;
@@ -12,22 +12,22 @@ mod http;
 mod keyring;
 mod login;
 mod manage;
+mod record;
 mod redact;
 mod redirect;
 mod renew;
 mod settings;
 mod source;
 mod store;
-mod tokens;
+mod token_endpoint;
 
 pub use self::browser::{Browser, LoginPage, OpenUrl};
 pub use self::error::AuthError;
 pub use self::http::is_loopback;
-pub use self::manage::{
-    LoggedOut, LoginRequest, LoginStatus, login, login_id, logout, status, takes_login,
-};
-pub use self::redact::{MAX_MESSAGE_BYTES, Redact, cut_message, url_secrets};
+pub use self::login::LoginRequest;
+pub use self::manage::{LoggedOut, LoginStatus, login, login_id, logout, status, takes_login};
+pub use self::redact::{Redact, url_secrets};
 pub use self::renew::{Authorization, Prompt, Refused};
 pub use self::settings::{Endpoint, Grant, OAuth, TokenPlace};
-pub use self::source::{Origin, Source};
-pub use self::store::{Kept, xdg_folder};
+pub use self::source::{Origin, Source, SourceError};
+pub use self::store::xdg_folder;

@@ -1,30 +1,56 @@
 //! A person's login: the authorization code grant with PKCE, in a browser.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::transport::auth::{
     AuthError as RmcpError, InMemoryStateStore, OAuthClientConfig, StateStore as _,
 };
 use url::Url;
+use uuid::Uuid;
 
 use crate::account::{Account, is_same_issuer};
-use crate::browser::LoginPage;
-use crate::discovery::{Found, describe, discover, parameter};
+use crate::browser::{LoginPage, OpenUrl};
+use crate::discovery::{Found, describe, discover};
 use crate::error::{AuthError, Remedy, auth_command};
-use crate::manage::LoginRequest;
+use crate::record::{ClientAuthentication, Login, is_scope};
 use crate::redirect::{Callback, Redirect};
-use crate::store::{ClientAuthentication, Login};
-use crate::tokens::{self, is_scope, shown_code, unfit};
+use crate::settings::is_metadata_url;
+use crate::token_endpoint::{self, shown_code, unfit};
 
 /// The client's name in a registration.
 const CLIENT_NAME: &str = "Callgate";
-/// The longest identifier from a registration, in bytes.
+/// Bytes of a client's identifier from a registration.
 const MAX_CLIENT_ID: usize = 2_048;
-/// The scope that some authorization servers want for a refresh token.
+/// The scope that some authorization servers require for a refresh token.
 pub(crate) const OFFLINE: &str = "offline_access";
 
-/// Has a person log in, and keeps the login.
+/// A login to make.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct LoginRequest {
+    /// Scopes to request, in addition to the configured ones and those of the current login.
+    /// Default: none; if none are configured either, those that the server names.
+    pub scopes: Vec<String>,
+    /// Shows the login's page to the person.
+    pub browser: Arc<dyn OpenUrl>,
+    /// The person's time limit. Default: 5 min.
+    pub patience: Duration,
+}
+
+impl LoginRequest {
+    /// A login for the scopes that the server names.
+    pub fn new(browser: Arc<dyn OpenUrl>) -> Self {
+        Self {
+            scopes: Vec::new(),
+            browser,
+            patience: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Lets a person log in, and stores the login.
 pub(crate) async fn log_in(
     account: &Account,
     request: &LoginRequest,
@@ -40,31 +66,23 @@ pub(crate) async fn log_in(
     let before = scopes_before(account).await;
     let asked = scopes(account, &found, &request.scopes, before)?;
     let client = client(account, &mut found, &redirect_uri, &asked).await?;
-    let states = InMemoryStateStore::new();
-    found.manager.set_state_store(states.clone());
-    let words: Vec<&str> = asked.iter().map(String::as_str).collect();
-    let url = found.manager.get_authorization_url(&words).await;
-    let url = url.map_err(|error| account.exchange(describe(&error)))?;
-    let state = parameter(&url, "state").unwrap_or_default();
-    let begun = states.load(&state).await.ok().flatten();
-    let begun = begun.ok_or_else(|| account.exchange("there is no state"))?;
-
+    let started = start(account, &mut found, &asked).await?;
     let page = LoginPage {
         server: account.server.clone(),
-        url: Url::parse(&url).map_err(|error| account.exchange(error.to_string()))?,
+        url: started.url,
         issuer: found.issuer.clone(),
     };
-    // A second `redirect_uri` could bring another issuer's code back with any `iss`.
+    // With a second `redirect_uri`, a code of a different issuer could come back with any `iss`.
     if has_repeated_parameter(&page.url) {
         return Err(account.exchange("the URL of its page has a parameter twice"));
     }
     let bond = bond(account, &found, request, &page).await?;
-    let callback = callback(account, request, redirect, &page, &state).await?;
+    let callback = callback(account, request, redirect, &page, &started.state).await?;
     let code = code(account, &page, &bond, callback)?;
     account.redact.learn("authorization code", &code).await;
 
     let mut record = found.record(account, client.id, client.authentication);
-    record.id = unique_id();
+    record.id = Uuid::new_v4().simple().to_string();
     record.asked = asked;
     if bond == Bond::Approved {
         record.approved = Some(page.url.origin().ascii_serialization());
@@ -73,10 +91,10 @@ pub(crate) async fn log_in(
         ("grant_type", "authorization_code"),
         ("code", &code),
         ("redirect_uri", &redirect_uri),
-        ("code_verifier", &begun.pkce_verifier),
+        ("code_verifier", &started.verifier),
     ];
     let (web, secret) = (account.web().await?, client.secret.as_deref());
-    let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
+    let issued = token_endpoint::request(web, &record, secret, &grant, &record.asked).await;
     let mut tokens = issued.map_err(|refused| account.exchange(refused.reason))?;
     tokens.client_secret = client.secret.filter(|_| client.is_new);
     let mut login = Login { record, tokens };
@@ -86,15 +104,46 @@ pub(crate) async fn log_in(
     Ok(login)
 }
 
-/// The reason to believe that a login's page is its issuer's. A server can name an issuer of its
-/// own and the page of an honest one, to have the code of that login sent to itself.
+/// A login whose page was not shown yet.
+struct Started {
+    url: Url,
+    state: String,
+    /// The verifier of PKCE.
+    verifier: String,
+}
+
+async fn start(
+    account: &Account,
+    found: &mut Found,
+    scopes: &[String],
+) -> Result<Started, AuthError> {
+    let states = InMemoryStateStore::new();
+    found.manager.set_state_store(states.clone());
+    let words: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let url = found.manager.get_authorization_url(&words).await;
+    let url = url.map_err(|error| account.exchange(describe(&error)))?;
+    let url = Url::parse(&url).map_err(|error| account.exchange(error.to_string()))?;
+    let mut parameters = url.query_pairs();
+    let state = parameters.find(|(name, _)| name == "state");
+    let state = state.map_or(String::new(), |(_, state)| state.into_owned());
+    let stored = states.load(&state).await.ok().flatten();
+    let stored = stored.ok_or_else(|| account.exchange("there is no state"))?;
+    Ok(Started {
+        url,
+        state,
+        verifier: stored.pkce_verifier,
+    })
+}
+
+/// The evidence that a login's page belongs to its issuer. A server could name its own issuer and
+/// the page of an honest one, to have the code of that login sent to itself.
 #[derive(PartialEq, Eq)]
 enum Bond {
-    /// They have the same origin, or the configuration names the issuer.
+    /// Both have the same origin, or the configuration names the issuer.
     Known,
-    /// A person has approved of the two.
+    /// A person has approved the two.
     Approved,
-    /// The issuer's name, with which the browser must come back.
+    /// The browser must come back with the issuer's name.
     Named,
 }
 
@@ -133,13 +182,13 @@ fn has_repeated_parameter(url: &Url) -> bool {
     !url.query_pairs().all(|(name, _)| names.insert(name))
 }
 
-/// The fact that a page is not at its issuer.
+/// Says that a page is not at its issuer.
 fn apart(page: &LoginPage) -> String {
     let (host, issuer) = (page.url.authority(), &page.issuer);
     format!("its page is at {host:?} and its issuer is {issuer:?}")
 }
 
-/// Shows the page, and waits for the browser to come back.
+/// Shows the page, and waits until the browser comes back.
 async fn callback(
     account: &Account,
     request: &LoginRequest,
@@ -171,7 +220,7 @@ struct Client {
     id: String,
     authentication: ClientAuthentication,
     secret: Option<String>,
-    /// True for a client that was registered just now.
+    /// True for a client that was registered by this login.
     is_new: bool,
 }
 
@@ -183,33 +232,49 @@ async fn client(
     redirect_uri: &str,
     scopes: &[String],
 ) -> Result<Client, AuthError> {
+    let Some((id, secret)) = known_client(account, found).await? else {
+        return register(account, found, redirect_uri, scopes).await;
+    };
+    let config = OAuthClientConfig::new(&id, redirect_uri);
+    let configured = found.manager.configure_client(config);
+    configured.map_err(|error| account.exchange(describe(&error)))?;
+    Ok(Client {
+        id,
+        authentication: found.authentication(secret.is_some()),
+        secret,
+        is_new: false,
+    })
+}
+
+/// The identifier and the secret of a configured client, or the URL of a metadata document.
+async fn known_client(
+    account: &Account,
+    found: &Found,
+) -> Result<Option<(String, Option<String>)>, AuthError> {
     let settings = &account.settings;
-    let failed = |error: RmcpError| account.exchange(describe(&error));
-    let known = match (&settings.client_id, &settings.client_metadata_url) {
+    match (&settings.client_id, &settings.client_metadata_url) {
         (Some(id), _) => {
             account.check_client(id, &found.issuer).await?;
-            Some((id, account.client_secret(&found.issuer).await?))
+            let secret = account.client_secret(&found.issuer).await?;
+            Ok(Some((id.clone(), secret)))
         }
         (None, Some(url)) if found.supports("client_id_metadata_document_supported") => {
-            let is_fit = |url: Url| url.scheme() == "https" && url.path() != "/";
-            if !Url::parse(url).is_ok_and(is_fit) {
+            if !is_metadata_url(url) {
                 let reason = "\"clientMetadataUrl\" must be an https URL with a path";
                 return Err(account.settings(reason));
             }
-            Some((url, None))
+            Ok(Some((url.clone(), None)))
         }
-        _ => None,
-    };
-    if let Some((id, secret)) = known {
-        let config = OAuthClientConfig::new(id, redirect_uri);
-        found.manager.configure_client(config).map_err(failed)?;
-        return Ok(Client {
-            id: id.clone(),
-            authentication: found.authentication(secret.is_some()),
-            secret,
-            is_new: false,
-        });
+        _ => Ok(None),
     }
+}
+
+async fn register(
+    account: &Account,
+    found: &mut Found,
+    redirect_uri: &str,
+    scopes: &[String],
+) -> Result<Client, AuthError> {
     if found.metadata.registration_endpoint.is_none() {
         return Err(account.settings(
             "the authorization server registers no clients by itself; register one there and \
@@ -222,15 +287,15 @@ async fn client(
         .register_client(CLIENT_NAME, redirect_uri, &words)
         .await;
     // Some authorization servers register no client for the scopes of a resource (RFC 7591,
-    // section 2). The login asks for them all the same.
+    // section 2). The login requests the scopes anyway.
     let is_bad_request = |error: &RmcpError| matches!(error, RmcpError::RegistrationFailed(text) if text.starts_with("HTTP 400 "));
     if !scopes.is_empty() && registered.as_ref().is_err_and(is_bad_request) {
         registered = manager
             .register_client(CLIENT_NAME, redirect_uri, &[])
             .await;
     }
-    let registered = registered.map_err(failed)?;
-    // RFC 6749, appendix A.1, and of a sensible length.
+    let registered = registered.map_err(|error| account.exchange(describe(&error)))?;
+    // RFC 6749, appendix A.1, and a reasonable length.
     let is_fit = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
     let id = registered.client_id;
     if id.is_empty() || id.len() > MAX_CLIENT_ID || !id.bytes().all(is_fit) {
@@ -252,20 +317,19 @@ async fn client(
     })
 }
 
-/// The scopes of the login before, which a new one asks for too: else it would take away what
-/// was added to the first one.
+/// The scopes of the current login, which a new login repeats so that it is not narrower.
 async fn scopes_before(account: &Account) -> Vec<String> {
     match account.fitting().await {
         Ok(Some(login)) => {
             account.hide(&login).await;
             login.scopes_to_repeat()
         }
-        // A login that cannot be read is in no new one's way.
+        // A login that cannot be read does not prevent a new one.
         Ok(None) | Err(_) => Vec::new(),
     }
 }
 
-/// The scopes to ask for. `before` are those of the login before.
+/// The scopes to request. `before` are those of the current login.
 fn scopes(
     account: &Account,
     found: &Found,
@@ -288,14 +352,14 @@ fn scopes(
     Ok(asked)
 }
 
-/// Removes what stands twice, without changing the order.
+/// Removes duplicates, without changing the order.
 pub(crate) fn dedup(scopes: &mut Vec<String>) {
     let mut seen = HashSet::new();
     scopes.retain(|scope| seen.insert(scope.clone()));
 }
 
-/// The code of a callback from the right issuer. An error from another issuer counts for
-/// nothing either (RFC 9207, section 2.4).
+/// The code of a callback from the right issuer. Errors from other issuers are not trusted either
+/// (RFC 9207, section 2.4).
 fn code(
     account: &Account,
     page: &LoginPage,
@@ -331,22 +395,15 @@ fn code(
     };
     let code = shown_code(&error);
     let mut reason = format!("the authorization server refused it with {code}");
-    // It may have withdrawn a scope of the login before.
+    // A scope of the current login may no longer exist.
     if error == "invalid_scope" {
         let logout = auth_command("logout", &account.server, &account.settings.login_flags);
         reason +=
             &format!("; to log in without the scopes of an earlier login, run `{logout}` first");
     }
     Err(match error.as_str() {
-        // RFC 6749, section 4.1.2.1: these say that the authorization server is not well.
+        // RFC 6749, section 4.1.2.1: failures of the authorization server.
         "server_error" | "temporarily_unavailable" => account.exchange(reason),
         _ => account.exchange(reason).with(Remedy::Declined),
     })
-}
-
-/// 128 random bits in hexadecimal. An identifier and no secret, so the random state of hash
-/// tables is enough.
-fn unique_id() -> String {
-    let half = || RandomState::new().hash_one(tokens::now());
-    format!("{:016x}{:016x}", half(), half())
 }

@@ -1,4 +1,4 @@
-//! Redaction: the values that must not appear in messages, and their replacement by names.
+//! Redaction: replaces secret values in messages by their names.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -10,28 +10,28 @@ use aho_corasick::automaton::Automaton as _;
 use aho_corasick::nfa::contiguous::NFA;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use callgate_text::{MAX_MESSAGE_BYTES, cut_message};
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-/// Shorter values are not hidden: they are settings such as `1` or `true`, and a message
-/// without every `1` would be useless.
-const SHORTEST_SECRET: usize = 6;
-/// Shorter lines of a value are not hidden by themselves: they are `{` rather than a key.
-const SHORTEST_LINE: usize = 16;
-/// The number of learned values that are kept. The oldest goes first: an old token is refused.
+/// Bytes of the shortest hidden value. Shorter ones are settings such as `1` or `true`, and a
+/// message without every `1` would be useless.
+const MIN_SECRET: usize = 6;
+/// Bytes of the shortest line that is hidden without the rest of its value. Shorter ones are rather
+/// `{` than a key.
+const MIN_LINE: usize = 16;
+/// Learned values. The oldest is dropped first, because servers refuse old tokens.
 const MAX_LEARNED: usize = 64;
-/// The bytes of all spellings of the learned values that are kept. The newest value always is.
+/// Bytes of all spellings of the learned values. The newest value is always kept.
 const MAX_SPELLED: usize = 1 << 20;
 /// The depth of nested escapes of JSON and URLs: a URL in JSON, JSON in JSON.
 const ESCAPE_DEPTH: usize = 2;
-/// The longest message about a failure, in bytes.
-pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// The secret values of one server, each with the name to show in its place.
+/// The secret values of one server, each with the name that is shown instead.
 #[derive(Clone, Default)]
 pub struct Redact {
-    /// Locked while a finder is made.
+    /// Locked while a finder is built.
     secrets: Arc<Mutex<Secrets>>,
     finder: Arc<RwLock<Arc<Finder>>>,
 }
@@ -45,26 +45,25 @@ struct Secrets {
 struct Secret {
     name: Arc<str>,
     value: String,
-    /// Empty for a value that is not hidden.
+    /// Empty if the value is not hidden.
     spellings: BTreeSet<String>,
 }
 
 /// Finds every spelling of every secret, in time linear in the text.
 #[derive(Default)]
 struct Finder {
-    /// `None` if there are no secrets. An NFA, because the size of a DFA is quadratic for
-    /// repetitive values.
+    /// `None` without secrets. An NFA, because the size of a DFA is quadratic for repetitive values.
     nfa: Option<NFA>,
-    /// The name to show for each pattern.
+    /// The shown name for each pattern.
     names: Vec<Arc<str>>,
     /// The length of the longest pattern, in bytes.
     longest: usize,
 }
 
-/// A part of a text to replace.
+/// A range of a text to replace.
 struct Place<'f> {
     range: Range<usize>,
-    /// The length of the longest secret in it.
+    /// The length of the longest secret in the range.
     longest: usize,
     /// The name of that secret.
     name: &'f str,
@@ -85,8 +84,8 @@ impl Redact {
         }
     }
 
-    /// Hides one more value, to be shown as `name`. A long value takes some milliseconds, so
-    /// this works on a blocking thread, and redaction goes on meanwhile.
+    /// Adds a value, to be shown as `name`. A long value takes some milliseconds, so this works on a
+    /// blocking thread while redaction goes on.
     pub async fn learn(&self, name: &str, value: &str) {
         let (redact, name, value) = (self.clone(), name.to_owned(), value.to_owned());
         let learned = tokio::task::spawn_blocking(move || redact.add(&name, value)).await;
@@ -121,7 +120,7 @@ impl Redact {
         if text.len() > MAX_MESSAGE_BYTES {
             message.push('…');
         }
-        // A name may be longer than the value it stands for.
+        // A name may be longer than its value.
         cut_message(&mut message);
         message
     }
@@ -148,13 +147,13 @@ impl Redact {
         }
     }
 
-    /// `text` with every secret replaced by its name.
+    /// Replaces every secret in `text` by its name.
     pub fn redact(&self, text: &str) -> String {
         self.redact_start(text, text.len())
     }
 
-    /// The first `max` bytes of `text`, redacted. A secret that begins there and goes on
-    /// leaves nothing.
+    /// The first `max` bytes of `text`, redacted. A secret that crosses the cut is replaced as a
+    /// whole.
     pub fn redact_start(&self, text: &str, max: usize) -> String {
         let end = text.floor_char_boundary(max);
         let finder = Arc::clone(&self.finder.read());
@@ -173,7 +172,7 @@ impl fmt::Debug for Redact {
 
 impl Secret {
     fn new(name: &str, value: String) -> Self {
-        let spellings = if value.len() < SHORTEST_SECRET {
+        let spellings = if value.len() < MIN_SECRET {
             BTreeSet::new()
         } else {
             spellings(&value)
@@ -187,7 +186,7 @@ impl Secret {
 }
 
 impl Secrets {
-    /// The finder of all spellings.
+    /// Builds the finder of all spellings.
     fn finder(&self) -> Finder {
         let mut patterns = Vec::new();
         let mut finder = Finder::default();
@@ -197,7 +196,7 @@ impl Secrets {
             patterns.extend(&secret.spellings);
         }
         finder.longest = patterns.iter().map(|it| it.len()).max().unwrap_or_default();
-        // Escapes may be written with small or capital digits. Building fails only for more
+        // Escapes may be written with lower or upper case digits. Building fails only for more
         // patterns than memory holds.
         let mut builder = NFA::builder();
         let nfa = builder.ascii_case_insensitive(true).build(patterns);
@@ -207,7 +206,7 @@ impl Secrets {
 }
 
 impl Finder {
-    /// The secrets in a text that begin before `end`, in order. Those that overlap are one.
+    /// The places of secrets that begin before `end`, in order. Overlapping secrets are one place.
     fn places(&self, text: &str, end: usize) -> Vec<Place<'_>> {
         let mut places: Vec<Place<'_>> = Vec::new();
         let Some(nfa) = &self.nfa else { return places };
@@ -219,7 +218,7 @@ impl Finder {
             if !nfa.is_match(state) {
                 continue;
             }
-            // The first of those that end here is the longest, so it covers the others.
+            // The first of the secrets that end here is the longest, so it covers the others.
             let pattern = nfa.match_pattern(state, 0);
             let longest = nfa.pattern_len(pattern);
             let mut place = Place {
@@ -242,7 +241,7 @@ impl Finder {
     }
 }
 
-/// `text` up to `end`, with names in these places.
+/// `text` up to `end`, with each place replaced by its name.
 fn replaced(text: &str, end: usize, places: &[Place<'_>]) -> String {
     let mut out = String::with_capacity(end);
     let mut done = 0;
@@ -255,13 +254,13 @@ fn replaced(text: &str, end: usize, places: &[Place<'_>]) -> String {
     out
 }
 
-/// Every form in which a server may repeat a value: as it is, line by line, escaped for JSON
-/// and for URLs, and in base64.
+/// Every form in which a server may repeat a value: unchanged, line by line, escaped for JSON and
+/// URLs, and in base64.
 fn spellings(value: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::from([value.to_owned()]);
     if value.contains('\n') {
         let lines = value.lines().map(str::trim);
-        let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
+        let lines = lines.filter(|line| line.len() >= MIN_LINE);
         all.extend(lines.map(str::to_owned));
     }
     for _ in 0..ESCAPE_DEPTH {
@@ -273,7 +272,7 @@ fn spellings(value: &str) -> BTreeSet<String> {
     all
 }
 
-/// The escaped forms of a text that libraries write: in a JSON string, and in a URL.
+/// The escaped forms of a text in JSON strings and URLs.
 fn escapes(text: &str) -> Vec<String> {
     let json = serde_json::to_string(text).unwrap_or_default();
     let json = json
@@ -287,10 +286,10 @@ fn escapes(text: &str) -> Vec<String> {
     let form: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
     let mut all = vec![json.replace('/', "\\/"), json.to_owned(), ascii, form];
     // RFC 3986, and encodeURIComponent of JavaScript.
-    for kept in ["-._~", "-._~!*'()"] {
+    for unescaped in ["-._~", "-._~!*'()"] {
         let bytes = text.bytes().map(|byte| match char::from(byte) {
-            kept_one if kept_one.is_ascii_alphanumeric() || kept.contains(kept_one) => {
-                kept_one.to_string()
+            plain if plain.is_ascii_alphanumeric() || unescaped.contains(plain) => {
+                plain.to_string()
             }
             _ => format!("%{byte:02X}"),
         });
@@ -299,8 +298,8 @@ fn escapes(text: &str) -> Vec<String> {
     all
 }
 
-/// A value in base64 within a longer text, for each of the three offsets: the characters that
-/// do not depend on the text around it.
+/// A value in base64 within a longer text, for each of the three offsets: the characters that do
+/// not depend on the surrounding text.
 fn in_base64(engine: &impl Engine, value: &str) -> Vec<String> {
     let at = |offset: usize| {
         let padded = [vec![0; offset], value.as_bytes().to_vec()].concat();
@@ -311,15 +310,8 @@ fn in_base64(engine: &impl Engine, value: &str) -> Vec<String> {
     (0..3).map(at).collect()
 }
 
-/// Cuts a message about a failure to [`MAX_MESSAGE_BYTES`].
-pub fn cut_message(message: &mut String) {
-    if message.len() > MAX_MESSAGE_BYTES {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
-        message.push('…');
-    }
-}
-
-/// The values of a URL's query, its user and its password, each with the name to show in its place.
+/// The values of a URL's query, its user and its password, each with the name that is shown
+/// instead.
 pub fn url_secrets(url: &str) -> Vec<(String, String)> {
     let Ok(url) = Url::parse(url) else {
         return Vec::new();
@@ -338,7 +330,7 @@ pub fn url_secrets(url: &str) -> Vec<(String, String)> {
         }
     }
     if let Some(password) = url.password() {
-        // Together they are hidden, too: each alone may be too short for that.
+        // The pair is hidden, too, because each part alone may be too short.
         add("URL user", &format!("{}:{password}", url.username()));
         add("URL password", password);
     }

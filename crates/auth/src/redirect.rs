@@ -1,7 +1,7 @@
 //! The loopback address that the browser comes back to (RFC 8252, section 7.3).
 //!
-//! Every program on this machine can send requests here, and so can pages in the person's
-//! browser. Only a request to this host, of no page's script, with the login's state counts.
+//! Every program on this machine and every page in the person's browser can send requests here. A
+//! request must name this host, have no foreign origin, and carry the login's state.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -25,17 +25,17 @@ pub(crate) struct Redirect {
     port: u16,
 }
 
-/// The authorization server's answer, brought back by the browser.
+/// The authorization server's answer in the request of the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Callback {
-    /// The code, or the error in its place.
+    /// The code, or an error code.
     pub(crate) outcome: Result<String, String>,
     /// The issuer of the answer (RFC 9207).
     pub(crate) issuer: Option<String>,
 }
 
 impl Redirect {
-    /// Listens on a port of 127.0.0.1; any free one if none is given.
+    /// Listens on a port of 127.0.0.1. Default: any free port.
     pub(crate) async fn listen(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
@@ -47,7 +47,7 @@ impl Redirect {
         format!("http://127.0.0.1:{}/callback", self.port)
     }
 
-    /// Waits for the request that has this state. Never ends without one.
+    /// Waits for a request with this state, without a time limit.
     pub(crate) async fn callback(self, state: &str) -> Callback {
         let (received, mut callbacks) = mpsc::channel(1);
         let state = state.to_owned();
@@ -57,16 +57,16 @@ impl Redirect {
             let (status, text) = match &callback {
                 Some(Callback { outcome: Ok(_), .. }) => (
                     StatusCode::OK,
-                    "Callgate has what it needs. You can close this window.",
+                    "Callgate has received the answer. You can close this window.",
                 ),
                 Some(_) => (
                     StatusCode::OK,
                     "The login was refused. You can close this window; the terminal says more.",
                 ),
-                None => (StatusCode::NOT_FOUND, "There is nothing here."),
+                None => (StatusCode::NOT_FOUND, "Not found."),
             };
             if let Some(callback) = callback {
-                // Of several, the first one counts.
+                // Only the first callback counts.
                 let _ = received.try_send(callback);
             }
             let headers = [
@@ -79,7 +79,7 @@ impl Redirect {
             (status, headers, Html(page)).into_response()
         });
         let router = Router::new().route("/callback", callback);
-        // The answer to the browser is sent before the server ends.
+        // A graceful shutdown lets the browser get its answer.
         let (done, ended) = tokio::sync::oneshot::channel::<()>();
         let server = axum::serve(self.listener, router).with_graceful_shutdown(async {
             let _ = ended.await;
@@ -94,7 +94,7 @@ impl Redirect {
     }
 }
 
-/// The query of a callback. No parameter may stand twice (RFC 6749, section 3.1).
+/// The query of a callback. No parameter may be repeated (RFC 6749, section 3.1).
 #[derive(Deserialize)]
 struct Answer {
     code: Option<String>,
@@ -103,20 +103,15 @@ struct Answer {
     iss: Option<String>,
 }
 
-/// Tells whether a request is to this host, and of no foreign origin. A host name that a page
-/// rebinds to this address is another host.
+/// True if a request names this host and has no foreign origin. A host name that a page rebinds to
+/// this address does not match.
 fn is_own(headers: &HeaderMap, host: &str) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let mut origins = headers.get_all(ORIGIN).iter();
+    let own_origin = format!("http://{host}");
     hosts.next().is_some_and(|named| named == host)
         && hosts.next().is_none()
-        && origins.all(|origin| {
-            origin
-                .to_str()
-                .ok()
-                .and_then(|it| it.strip_prefix("http://"))
-                == Some(host)
-        })
+        && origins.all(|origin| origin == own_origin.as_str())
 }
 
 /// Parses a query; `None` if it is not this login's callback.

@@ -1,5 +1,5 @@
-//! The authorization of requests to one server: its token is read when first needed, renewed
-//! before it ends, and replaced when the server refuses it.
+//! The authorization of requests to one server: reads its token when first needed, renews it before
+//! it ends, and replaces it when the server refuses it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,38 +11,37 @@ use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
 use crate::account::{Account, covers};
-use crate::browser::Page;
-use crate::discovery::{challenged_scopes, discover, probe, update_endpoints};
+use crate::browser::{Browser, PageResult};
+use crate::discovery::{challenged_scopes, discover, probe};
 use crate::error::{AuthError, Remedy};
-use crate::login::{OFFLINE, dedup, log_in};
-use crate::manage::LoginRequest;
+use crate::login::{LoginRequest, OFFLINE, dedup, log_in};
+use crate::record::Login;
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
-use crate::store::Login;
-use crate::tokens;
+use crate::token_endpoint;
 
-/// The authorization of requests to one server. Clones are the same one. Default: nothing beyond
-/// the configured headers.
+/// The authorization of requests to one server. Clones share their state. Default: only the
+/// configured headers.
 #[derive(Clone, Default)]
-pub struct Authorization(Option<Arc<Inner>>);
+pub struct Authorization(Option<Arc<SharedAuthorization>>);
 
-struct Inner {
+struct SharedAuthorization {
     account: Account,
-    /// The login that requests use, if there is one; the outer `None` until the store was read.
-    /// Requests read it while `busy` is held.
+    /// The login for requests, if any; the outer `None` until the store was read. Requests read it
+    /// without waiting for `busy`.
     current: Mutex<Option<Option<Arc<Login>>>>,
-    /// Held while tokens are read, renewed or asked for.
+    /// Held while tokens are read, renewed or requested.
     busy: tokio::sync::Mutex<()>,
-    /// The error for a caller that cannot wait for the page that is open.
+    /// The error for a caller that cannot wait for the open page.
     pending: Mutex<Option<AuthError>>,
 }
 
-/// The right of a request to have a person asked for a login.
+/// Whether a login page may be shown for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompt {
     /// A call or a start waits for the request.
     Allowed,
-    /// Nothing waits for the request: no login page is shown for it.
+    /// A background request.
     Never,
 }
 
@@ -51,11 +50,11 @@ pub enum Prompt {
 pub struct Refused {
     /// The HTTP status.
     pub status: u16,
-    /// The values of its `WWW-Authenticate`.
+    /// The values of the `WWW-Authenticate` header.
     pub challenge: Option<String>,
     /// The `Authorization` header of the request.
     pub sent: Option<HeaderValue>,
-    /// True if the request was refused before, with another header.
+    /// True if the request was refused before, with a different header.
     pub is_again: bool,
 }
 
@@ -66,20 +65,11 @@ struct Waiting {
     refused: Option<Refused>,
 }
 
-/// Resets [`Inner::pending`] on drop.
-struct Pending<'a>(&'a Mutex<Option<AuthError>>);
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        *self.0.lock() = None;
-    }
-}
-
 impl Authorization {
     /// The authorization at this server. `redact` hides the tokens in messages.
     pub fn new(endpoint: &Endpoint, redact: &Redact) -> Self {
         match Account::new(endpoint, redact) {
-            Ok(account) => Self(Some(Arc::new(Inner {
+            Ok(account) => Self(Some(Arc::new(SharedAuthorization {
                 account,
                 current: Mutex::default(),
                 busy: tokio::sync::Mutex::default(),
@@ -92,9 +82,9 @@ impl Authorization {
         }
     }
 
-    /// The `Authorization` value for the next request; `None` to send it without one, or with
-    /// the configured one. A person may have to log in first.
-    /// The error: [`AuthError`] if there is no token. The request must not be sent then.
+    /// The `Authorization` value for the next request; `None` to send only the configured headers.
+    /// A person may have to log in first. The error: [`AuthError`] if there is no token. Then the
+    /// request must not be sent.
     pub async fn header(&self, prompt: Prompt) -> Result<Option<HeaderValue>, AuthError> {
         let Some(inner) = &self.0 else {
             return Ok(None);
@@ -108,10 +98,9 @@ impl Authorization {
         in_task(inner, prompt, None).await
     }
 
-    /// Reports a 401 or 403. True to send the request again, with another
-    /// [`Authorization::header`]. A request is sent three times at most: a server may refuse the
-    /// token first and its scope then.
-    /// The error: [`AuthError`] if a person has to do something first.
+    /// Reports a 401 or 403. True to send the request again with a new [`Authorization::header`]. A
+    /// request is sent three times at most: a server may refuse the token first and its scope then.
+    /// The error: [`AuthError`] if a person has to act first.
     pub async fn refused(&self, refused: Refused, prompt: Prompt) -> Result<bool, AuthError> {
         let Some(inner) = &self.0 else {
             return Ok(false);
@@ -134,31 +123,29 @@ impl Authorization {
         }
     }
 
-    /// The reason why [`Authorization::header`] or [`Authorization::refused`] takes long, for a
-    /// caller whose time is over; `None` if that is not known.
+    /// The error for a caller that times out while [`Authorization::header`] or
+    /// [`Authorization::refused`] waits for a person; `None` if no page is open.
     pub fn pending(&self) -> Option<AuthError> {
         self.0.as_ref()?.pending.lock().clone()
     }
 
-    /// Tells whether a request that the server redirects to this URL, within its origin, may
-    /// take its header along.
+    /// True if a request keeps its header when it is redirected to this URL of the same origin.
     pub fn may_follow(&self, url: &Url) -> bool {
         let login = self.0.as_ref().and_then(|inner| inner.login());
         login.is_none_or(|login| covers(&login.record.resource, url.as_str()))
     }
 
-    /// The identifier of a person's login that is in use: no secret, and another one for each
-    /// login.
+    /// The unique identifier of the person's login in use, which is no secret.
     pub fn login_id(&self) -> Option<Arc<str>> {
         let inner = self.0.as_ref().filter(|inner| inner.is_persons())?;
         Some(inner.login()?.record.id.as_str().into())
     }
 }
 
-/// Gets the header in a task of its own: a call that is cancelled must not take a renewal with it,
-/// as the old refresh token may be used up then and the new one not kept yet.
+/// Gets the header in a separate task, because a cancelled call must not cancel a renewal: the old
+/// refresh token could be used up and the new one not stored.
 async fn in_task(
-    inner: &Arc<Inner>,
+    inner: &Arc<SharedAuthorization>,
     prompt: Prompt,
     refused: Option<Refused>,
 ) -> Result<Option<HeaderValue>, AuthError> {
@@ -167,13 +154,13 @@ async fn in_task(
         prompt,
         refused,
     };
-    let of_task = Arc::clone(inner);
-    let task = tokio::spawn(async move { of_task.authorize(waiting).await });
+    let shared = Arc::clone(inner);
+    let task = tokio::spawn(async move { shared.authorize(waiting).await });
     let ended = |_| Err(inner.account.exchange("its task has ended"));
     task.await.unwrap_or_else(ended)
 }
 
-impl Inner {
+impl SharedAuthorization {
     fn login(&self) -> Option<Arc<Login>> {
         self.current.lock().clone().flatten()
     }
@@ -182,8 +169,8 @@ impl Inner {
         self.login()?.tokens.header()
     }
 
-    /// Tells whether a request that had this header would have another one now.
-    fn has_other_than(&self, sent: Option<&HeaderValue>) -> bool {
+    /// True if a request that was sent with this header would be sent with a different one now.
+    fn differs_from(&self, sent: Option<&HeaderValue>) -> bool {
         self.header().is_some_and(|header| Some(&header) != sent)
     }
 
@@ -191,13 +178,13 @@ impl Inner {
         self.account.settings.grant == Grant::AuthorizationCode
     }
 
-    /// The header for the next request, with a token that has not ended and was not refused.
+    /// The header for the next request, with a current token that was not refused.
     async fn authorize(&self, waiting: Waiting) -> Result<Option<HeaderValue>, AuthError> {
         let _busy = self.busy.lock().await;
         let mut scopes = Vec::new();
         let done = match &waiting.refused {
             None => self.refresh().await,
-            Some(refused) if self.has_other_than(refused.sent.as_ref()) => Ok(()),
+            Some(refused) if self.differs_from(refused.sent.as_ref()) => Ok(()),
             Some(refused) if refused.status == 401 => self.replace(refused).await,
             Some(refused) => {
                 scopes = challenged_scopes(&self.account, refused.challenge.as_deref());
@@ -210,8 +197,8 @@ impl Inner {
         Ok(self.header())
     }
 
-    /// Reads the store if that was not done, and renews a token that is about to end. A token
-    /// that cannot be renewed is used to its end.
+    /// Reads the store once, and renews a token that is about to end. A token that cannot be renewed
+    /// is used until its end.
     async fn refresh(&self) -> Result<(), AuthError> {
         if self.current.lock().is_none() {
             let stored = if self.is_persons() {
@@ -226,7 +213,7 @@ impl Inner {
         }
         match self.renew("the token has ended").await {
             Err(error) if self.login().is_some_and(|login| !login.tokens.has_ended()) => {
-                tracing::warn!(server = self.account.server, %error, "a token is used to its end");
+                tracing::warn!(server = self.account.server, %error, "a token is used until its end");
                 Ok(())
             }
             renewed => renewed,
@@ -245,7 +232,8 @@ impl Inner {
         }
     }
 
-    /// Widens the scope after a 403 with `insufficient_scope`, if another process has done so.
+    /// Handles a 403 with `insufficient_scope`. Succeeds if a different process has stored a newer
+    /// login.
     async fn widen(&self, wanted: &[String]) -> Result<(), AuthError> {
         if self.is_persons() && self.adopt_newer().await? {
             return Ok(());
@@ -253,7 +241,7 @@ impl Inner {
         let login = self.login();
         let granted = login.map_or(Vec::new(), |login| login.tokens.scopes.clone());
         let error = self.insufficient_scope(wanted);
-        // A scope that was granted and is refused all the same is not asked for again.
+        // A new login with the same scope would be refused, too.
         let is_granted = wanted.iter().all(|scope| granted.contains(scope));
         Err(match error.remedy {
             Remedy::Login if is_granted => error.with(Remedy::LoginCommand),
@@ -261,8 +249,8 @@ impl Inner {
         })
     }
 
-    /// Replaces the token by one from another process, or by renewing it, which one process at
-    /// a time does.
+    /// Renews the token, or takes a newer one from a different process. Only one process renews at a
+    /// time.
     async fn renew(&self, why: &str) -> Result<(), AuthError> {
         let account = &self.account;
         if !self.is_persons() {
@@ -281,15 +269,15 @@ impl Inner {
             account.login_required(&reason)
         };
         let refresh_token = login.tokens.refresh_token.take().ok_or_else(ended)?;
-        update_endpoints(account, &mut login.record).await?;
         let secret = account.secret_of(&login).await?;
-        // A renewed token is for the scopes of the one before (RFC 6749, section 6).
+        // A renewed token has the scopes of the token before (RFC 6749, section 6).
         let grant = [
             ("grant_type", "refresh_token"),
             ("refresh_token", &refresh_token),
         ];
         let (web, scopes) = (account.web().await?, &login.tokens.scopes);
-        let issued = tokens::request(web, &login.record, secret.as_deref(), &grant, scopes).await;
+        let secret = secret.as_deref();
+        let issued = token_endpoint::request(web, &login.record, secret, &grant, scopes).await;
         let renewed = match issued {
             Ok(mut tokens) => {
                 // A new refresh token is optional (RFC 6749, section 6).
@@ -315,7 +303,7 @@ impl Inner {
         renewed
     }
 
-    /// Gets a token with the client's own credentials. It is not kept.
+    /// Gets a token with the client's own credentials. It is not stored.
     async fn by_credentials(&self, challenge: Option<&str>) -> Result<(), AuthError> {
         let account = &self.account;
         let lacking = || {
@@ -324,7 +312,7 @@ impl Inner {
         let id = account.settings.client_id.as_ref().ok_or_else(lacking)?;
         let (mut record, mut scopes) = match self.login() {
             Some(login) => {
-                // The next token is for the scopes of this one, and for those wanted now.
+                // The next token has the scopes of this one, and those of the challenge.
                 let mut scopes = login.scopes_to_repeat();
                 scopes.extend(challenged_scopes(account, challenge));
                 (login.record.clone(), scopes)
@@ -332,7 +320,7 @@ impl Inner {
             None => {
                 let found = discover(account, challenge).await?;
                 let mut scopes = found.scopes.clone();
-                // There is no refresh token to ask for.
+                // This grant has no refresh token.
                 scopes.retain(|scope| scope != OFFLINE);
                 let authentication = found.authentication(true);
                 (found.record(account, id.clone(), authentication), scopes)
@@ -353,14 +341,14 @@ impl Inner {
             grant.push(("scope", &joined));
         }
         let (web, secret) = (account.web().await?, Some(secret.as_str()));
-        let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
+        let issued = token_endpoint::request(web, &record, secret, &grant, &record.asked).await;
         let tokens = issued.map_err(|refused| account.exchange(refused.reason))?;
         let login = Login { record, tokens };
         self.adopt(Some(login)).await.map(drop)
     }
 
-    /// Has a person log in for these scopes; none for those that the server names. The error is
-    /// `otherwise` where no page can help.
+    /// Lets a person log in for these scopes, or without any for those that the server names. The
+    /// error is `otherwise` if no page can help.
     async fn by_person(
         &self,
         waiting: &Waiting,
@@ -373,11 +361,22 @@ impl Inner {
         let Some(browser) = self.account.settings.browser.as_ref().filter(|_| may_ask) else {
             return Err(otherwise);
         };
-        let file = self.account.store.file();
         *self.pending.lock() = Some(self.awaited(&scopes));
-        let _pending = Pending(&self.pending);
+        let done = self.by_page(browser, waiting, scopes, otherwise).await;
+        *self.pending.lock() = None;
+        done
+    }
+
+    async fn by_page(
+        &self,
+        browser: &Browser,
+        waiting: &Waiting,
+        scopes: Vec<String>,
+        otherwise: AuthError,
+    ) -> Result<(), AuthError> {
+        let file = self.account.store.file();
         let _turn = browser.turn(&file).await;
-        // If another page's login is for too little, the server says so once more.
+        // If the login of an earlier page lacks a scope, the server will refuse it again.
         if self.adopt_newer().await.is_ok_and(|is_newer| is_newer) {
             return Ok(());
         }
@@ -390,23 +389,24 @@ impl Inner {
                 Some(challenge) => Some(challenge),
                 None => probe(&self.account, self.account.url.as_str()).await?,
             };
-            let mut request = LoginRequest::new(browser.opener());
+            let mut request = LoginRequest::new(Arc::clone(&browser.opener));
             request.scopes.clone_from(&scopes);
             log_in(&self.account, &request, challenge.as_deref()).await
         };
         let made = made.await;
         let page = match &made {
-            Ok(login) => Page::Granted(login.record.id.clone()),
+            Ok(login) => PageResult::Granted(login.record.id.clone()),
             Err(error) if error.remedy == Remedy::Declined => {
-                Page::Declined(self.declined(&scopes))
+                PageResult::Declined(self.declined(&scopes))
             }
-            Err(error) => Page::Failed(error.clone()),
+            Err(error) => PageResult::Failed(error.clone()),
         };
-        browser.note(&file, &scopes, page);
+        browser.record(&file, &scopes, page);
         self.adopt(Some(made?)).await.map(drop)
     }
 
-    /// The error about a token that does not have these scopes, or others that are not named.
+    /// The error about a token without these scopes, or without scopes that the server does not
+    /// name.
     fn insufficient_scope(&self, wanted: &[String]) -> AuthError {
         let server = &self.account.server;
         let mut problem = self.wants(wanted);
@@ -428,18 +428,18 @@ impl Inner {
         )
     }
 
-    /// The error for a person who refused the page or did not come back.
+    /// The error after a person refused the page or did not come back.
     fn declined(&self, scopes: &[String]) -> AuthError {
         let account = &self.account;
         let problem = format!(
-            "{}; its page was shown, no login has come of it, and it is not shown again",
+            "{}; its page was shown without success, and is not shown again",
             self.wants(scopes)
         );
         let advice = format!("run `{}`", account.login_command(scopes));
         AuthError::new(&account.server, problem).advise(Remedy::LoginCommand, &advice)
     }
 
-    /// The error for a call whose time is over while the page is open.
+    /// The error for a call that times out while the page is open.
     fn awaited(&self, scopes: &[String]) -> AuthError {
         let account = &self.account;
         let problem = format!("{}, and the login has not come in time", self.wants(scopes));
@@ -458,7 +458,7 @@ impl Inner {
         }
     }
 
-    /// Uses the stored login, and tells whether it has another token.
+    /// Uses the stored login from now on. True if it has a different token.
     async fn adopt_newer(&self) -> Result<bool, AuthError> {
         match self.account.store.load().await? {
             Some(login) => self.adopt(Some(login)).await,
@@ -466,21 +466,20 @@ impl Inner {
         }
     }
 
-    /// Uses this login from now on, or none. Tells whether it has another token than the one
-    /// before.
+    /// Uses this login from now on. True if it has a different token than the one before.
     async fn adopt(&self, login: Option<Login>) -> Result<bool, AuthError> {
         let before = self.header();
         if let Some(login) = &login {
             self.account.hide(login).await;
             let unfit = self.account.unfit(login);
-            let unsent = || Some("has a token that no header can carry");
-            let unsent = login.tokens.header().map_or_else(unsent, |_| None);
-            if let Some(reason) = unfit.or(unsent) {
+            let is_sendable = login.tokens.header().is_some();
+            let unsendable = (!is_sendable).then_some("has a token that does not fit in a header");
+            if let Some(reason) = unfit.or(unsendable) {
                 return Err(self.account.login_required(reason));
             }
         }
         *self.current.lock() = Some(login.map(Arc::new));
-        Ok(self.has_other_than(before.as_ref()))
+        Ok(self.differs_from(before.as_ref()))
     }
 }
 

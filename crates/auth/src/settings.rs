@@ -1,7 +1,8 @@
-//! The settings of a login at one server.
+//! The settings of a login at a server.
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use url::Url;
@@ -23,44 +24,44 @@ pub struct Endpoint {
 /// The settings of the login at an HTTP server.
 ///
 /// By default everything is found out from the server, and the client registers itself.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OAuth {
     /// The identifier of a client that is registered with the authorization server. Default:
-    /// none; see [`OAuth::client_metadata_url`].
+    /// none.
     pub client_id: Option<String>,
-    /// The issuer of the authorization server at which the client is registered. A login at
-    /// another one fails. Default: any; then no [`OAuth::client_secret`] is sent, and the
-    /// [`OAuth::client_id`] is used only at the issuer of the login that exists, if any.
+    /// The issuer of the authorization server at which the client is registered. A login at a
+    /// different one fails. Default: any; then no `clientSecret` is sent, and `clientId` is used
+    /// only at the issuer of the login that exists, if any.
     pub issuer: Option<String>,
-    /// The secret of the client. Needs [`OAuth::issuer`], because the server names the
-    /// authorization server. Default: none, a public client.
+    /// The secret of the client. Needs `issuer`, because the server names the authorization server.
+    /// Default: none, a public client.
     pub client_secret: Option<Source>,
     /// The `https` URL of a client ID metadata document, used as the client's identifier where
     /// the authorization server supports that. Default: none; the client registers itself again
     /// at each login.
     #[serde(deserialize_with = "client_metadata_url")]
     pub client_metadata_url: Option<String>,
-    /// The scopes to ask for. Default: those that the server names.
+    /// The scopes to request. Default: those that the server names.
     pub scopes: Vec<String>,
-    /// The owner of the login, where one process serves several users. Only the same user
-    /// finds it. Default: no user in particular.
+    /// The owner of the login, where one process serves several users. Only this user finds it.
+    /// Default: no user.
     #[serde(skip)]
     pub user: Option<String>,
-    /// Flags such as `--config FILE` that messages add to `callgate auth login` and `logout`,
-    /// so that the command is about this login. Default: none.
+    /// Flags such as `--config FILE` for the commands in messages, so that they are about this
+    /// login. Default: none.
     #[serde(skip)]
     pub login_flags: Vec<String>,
-    /// The way to get a token. Default: a person logs in.
+    /// The way to get a token. Default: `authorization_code`.
     pub grant: Grant,
-    /// The port on 127.0.0.1 to which the browser comes back, for clients that are registered
-    /// with a fixed one. Default: any free port.
+    /// The port on 127.0.0.1 that the browser comes back to, for clients with a fixed one. Default:
+    /// any free port.
     pub redirect_port: Option<u16>,
-    /// The place of the tokens. Default: the system's keyring, or else a file.
+    /// The place of the tokens. Default: `auto`.
     #[serde(rename = "tokens")]
     pub place: TokenPlace,
-    /// The folder of the files about logins. Default: `callgate/auth` in `$XDG_STATE_HOME`,
-    /// which is `~/.local/state` when it is not set.
+    /// The folder of the login files. Default: `callgate/auth` in `$XDG_STATE_HOME` or
+    /// `~/.local/state`.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
     /// Shows a login's page to a person while calls wait. Default: none; a call that needs a
@@ -74,14 +75,19 @@ where
     D: Deserializer<'de>,
 {
     let text = String::deserialize(deserializer)?;
-    match Url::parse(&text) {
-        Ok(url) if url.scheme() == "https" && url.path() != "/" => Ok(Some(text)),
-        _ => Err(D::Error::custom("must be an https URL with a path")),
+    if !is_metadata_url(&text) {
+        return Err(D::Error::custom("must be an https URL with a path"));
     }
+    Ok(Some(text))
+}
+
+/// True if a text can be the URL of a client ID metadata document.
+pub(crate) fn is_metadata_url(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| url.scheme() == "https" && url.path() != "/")
 }
 
 /// The way to get a token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Grant {
@@ -93,7 +99,7 @@ pub enum Grant {
 }
 
 /// The place of the tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TokenPlace {

@@ -1,11 +1,12 @@
-//! Values that are looked up when they are needed: the output of a command, or an entry of
-//! the system's keyring.
+//! Values from the configuration, the output of a command, or the system's keyring.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -14,21 +15,26 @@ use tokio::io::AsyncReadExt as _;
 use crate::keyring;
 use crate::redact::Redact;
 
-/// The longest value, in bytes. A longer output of a command is refused.
+/// Bytes of a value. A longer output of a command is refused.
 const MAX_VALUE: u64 = 64 << 10;
 /// The default time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A value to look up, and the text to put before it.
+/// A value to look up, with an optional prefix.
 ///
-/// The `Debug` form tells where the value comes from, and shows no value, prefix or argument.
+/// `Debug` shows where the value comes from, and no value, prefix or argument.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// The text before the value, such as `"Bearer "`. Default: none.
+    /// The text before the value, such as `"Bearer "`. Default: empty.
     pub prefix: String,
     /// The origin of the value.
     pub origin: Origin,
 }
+
+/// Why a source has no value: a clause without the value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SourceError(String);
 
 /// The origin of a value.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -36,20 +42,20 @@ pub struct Source {
 pub enum Origin {
     /// The value itself.
     Text(String),
-    /// The output of a program, without the line end at its end.
+    /// The output of a program, without the final line end.
     Command {
         /// The program and its arguments. No shell is involved.
         command: Vec<String>,
-        /// Its working directory; the host's, if there is none.
+        /// The working directory. Default: the host's.
         cwd: Option<PathBuf>,
-        /// Its time limit. Default: 30 s. Over it the program and its process group are killed.
+        /// The time limit, after which the program and its process group are killed. Default: 30 s.
         timeout: Duration,
     },
     /// The password of an entry in the system's keyring.
     Keyring {
-        /// The entry's service.
+        /// The service of the entry.
         service: String,
-        /// The entry's account, which some keyrings call the user name.
+        /// The account of the entry, which some keyrings call the user name.
         account: String,
     },
 }
@@ -85,7 +91,7 @@ impl Source {
         }
     }
 
-    /// The whole value, if it need not be looked up.
+    /// The whole value with its prefix, if it is in the configuration.
     pub fn known(&self) -> Option<String> {
         match &self.origin {
             Origin::Text(value) => Some(format!("{}{value}", self.prefix)),
@@ -93,8 +99,8 @@ impl Source {
         }
     }
 
-    /// The same value, with this folder as the one that its program runs in, and that a relative
-    /// path to the program starts at.
+    /// Sets the working directory of the program, which is also the base of a relative path to the
+    /// program.
     #[must_use]
     pub fn in_folder(mut self, folder: &Path) -> Self {
         if let Origin::Command { command, cwd, .. } = &mut self.origin {
@@ -106,15 +112,15 @@ impl Source {
         self
     }
 
-    /// Looks the value up, for a host that needs it itself.
-    /// The error: why there is none, without a value.
-    pub async fn look_up(&self) -> Result<String, String> {
+    /// Looks up the value, for a host that needs it itself. The error: [`SourceError`] without a
+    /// value.
+    pub async fn look_up(&self) -> Result<String, SourceError> {
         self.resolve("", &Redact::default()).await
     }
 
-    /// Looks the value up. `redact` then hides it in messages, as `name`.
-    /// The error: why there is none, without a value.
-    pub async fn resolve(&self, name: &str, redact: &Redact) -> Result<String, String> {
+    /// Looks up the value. `redact` then hides it in messages, as `name`. The error:
+    /// [`SourceError`] without a value.
+    pub async fn resolve(&self, name: &str, redact: &Redact) -> Result<String, SourceError> {
         let value = match &self.origin {
             Origin::Text(value) => value.clone(),
             Origin::Command {
@@ -124,21 +130,16 @@ impl Source {
             } => run(command, cwd.as_ref(), *timeout).await?,
             Origin::Keyring { service, account } => {
                 let read = keyring::read(service, account).await;
-                let missing = || {
-                    format!(
-                        "the keyring has no entry for service {service:?} and account {account:?}"
-                    )
-                };
-                read.map_err(|error| error.to_string())?
-                    .ok_or_else(missing)?
+                let read = read.map_err(|error| SourceError(error.to_string()))?;
+                read.ok_or_else(|| SourceError(format!("{:?} does not exist", self.origin)))?
             }
         };
-        let unfit = |what| format!("{:?} gave {what}", self.origin);
+        let unfit = |fault| Err(SourceError(format!("{:?} gave {fault}", self.origin)));
         if value.is_empty() {
-            return Err(unfit("nothing"));
+            return unfit("nothing");
         }
         if value.contains('\0') {
-            return Err(unfit("a value with a NUL character"));
+            return unfit("a value with a NUL character");
         }
         redact.learn(name, &value).await;
         Ok(format!("{}{value}", self.prefix))
@@ -148,8 +149,22 @@ impl Source {
 impl<'de> Deserialize<'de> for Source {
     /// Reads a text, or an object with `command` or `keyring`.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As a string, in which a configuration has variables.
+        // The reader of a configuration replaces variables only in strings.
         deserializer.deserialize_string(SourceVisitor)
+    }
+}
+
+impl JsonSchema for Source {
+    fn schema_name() -> Cow<'static, str> {
+        "Value".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let look_up = generator.subschema_for::<LookUp>();
+        json_schema!({
+            "description": "A text in which `${NAME}` is replaced, or where to look the value up.",
+            "anyOf": [{ "type": "string" }, look_up],
+        })
     }
 }
 
@@ -169,6 +184,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Source, A::Error> {
         let look_up = LookUp::deserialize(MapAccessDeserializer::new(map))?;
         let timeout = look_up.timeout;
+        let fault = |fault: &str| Err(A::Error::custom(format!("has {fault}")));
         let origin = match (look_up.command, look_up.keyring) {
             (Some(command), None) => Origin::Command {
                 command,
@@ -179,17 +195,10 @@ impl<'de> Visitor<'de> for SourceVisitor {
                 Origin::Keyring { service, account }
             }
             (None, Some(_)) => {
-                let wrong = "has \"timeout\", which does not go with \"keyring\"; remove it";
-                return Err(A::Error::custom(wrong));
+                return fault("\"timeout\", which does not go with \"keyring\"; remove it");
             }
-            (Some(_), Some(_)) => {
-                let wrong = "has both \"command\" and \"keyring\"; keep one";
-                return Err(A::Error::custom(wrong));
-            }
-            (None, None) => {
-                let wrong = "has neither \"command\" nor \"keyring\"; write one";
-                return Err(A::Error::custom(wrong));
-            }
+            (Some(_), Some(_)) => return fault("both \"command\" and \"keyring\"; keep one"),
+            (None, None) => return fault("neither \"command\" nor \"keyring\"; write one"),
         };
         Ok(Source {
             prefix: look_up.prefix,
@@ -199,22 +208,28 @@ impl<'de> Visitor<'de> for SourceVisitor {
 }
 
 /// The object that says where to look a value up.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LookUp {
+    /// A program and its arguments; its output is the value.
     #[serde(default, deserialize_with = "command")]
     command: Option<Vec<String>>,
+    /// The time limit of `command`. Default: 30s.
     timeout: Option<Duration>,
+    /// An entry of the system's keyring.
     keyring: Option<Keyring>,
+    /// The text before the value, such as `Bearer `. Default: none.
     #[serde(default)]
     prefix: String,
 }
 
 /// An entry of the system's keyring.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Keyring {
+    /// The entry's service.
     service: String,
+    /// The entry's account, which some keyrings call the user name.
     account: String,
 }
 
@@ -254,11 +269,15 @@ impl fmt::Debug for Origin {
     }
 }
 
-/// Runs a program and returns its output. It has the host's whole environment, as a password
-/// manager needs its session. Its standard error is discarded, as a value may stand there.
-async fn run(command: &[String], cwd: Option<&PathBuf>, limit: Duration) -> Result<String, String> {
+/// Runs a program and returns its output. It has the host's whole environment, because a password
+/// manager needs its session. Its stderr is discarded, because it may contain the value.
+async fn run(
+    command: &[String],
+    cwd: Option<&PathBuf>,
+    limit: Duration,
+) -> Result<String, SourceError> {
     let program = command.first().map_or("", String::as_str);
-    let error = |what: &str| format!("command {program:?} {what}");
+    let error = |problem: &str| SourceError(format!("command {program:?} {problem}"));
     let failed = |reason: std::io::Error| match reason.kind() {
         std::io::ErrorKind::NotFound => error("was not found; install it, or give its full path"),
         _ => error(&format!("could not be run: {reason}")),
@@ -279,7 +298,7 @@ async fn run(command: &[String], cwd: Option<&PathBuf>, limit: Duration) -> Resu
         let mut printed = Vec::new();
         let mut stdout = stdout.take(MAX_VALUE + 1);
         stdout.read_to_end(&mut printed).await.map_err(failed)?;
-        // A program that printed too much may go on for ever.
+        // A program that prints too much may never end.
         if printed.len() as u64 > MAX_VALUE {
             return Err(error("gave more than 64 KiB"));
         }
@@ -298,15 +317,11 @@ async fn run(command: &[String], cwd: Option<&PathBuf>, limit: Duration) -> Resu
             "ended with {status}; run it by hand to see why"
         )));
     }
-    let mut printed =
-        String::from_utf8(printed).map_err(|_| error("gave a value that is not UTF-8"))?;
-    if printed.ends_with('\n') {
-        printed.pop();
-        if printed.ends_with('\r') {
-            printed.pop();
-        }
-    }
-    Ok(printed)
+    let printed = String::from_utf8(printed);
+    let printed = printed.map_err(|_| error("gave a value that is not UTF-8"))?;
+    let line = printed.strip_suffix('\n');
+    let line = line.map(|line| line.strip_suffix('\r').unwrap_or(line));
+    Ok(line.unwrap_or(&printed).to_owned())
 }
 
 #[cfg(test)]
@@ -320,7 +335,7 @@ mod tests {
         }
         match source.resolve("A", &Redact::default()).await {
             Ok(value) => format!("command \"sh\" gave {value:?}"),
-            Err(error) => error,
+            Err(error) => error.to_string(),
         }
     }
 
@@ -343,7 +358,7 @@ mod tests {
             ("echo", "gave nothing"),
             ("printf 'a\\000b'", "gave a value with a NUL character"),
             ("printf '\\377'", "gave a value that is not UTF-8"),
-            // It never ends by itself.
+            // This command never ends.
             ("yes hunter2", "gave more than 64 KiB"),
         ] {
             let given = outcome(&["sh", "-c", script], COMMAND_TIMEOUT).await;

@@ -1,8 +1,8 @@
-//! The login that is kept for a server: a file about it, and its tokens in the keyring or, if
-//! there is none, in the same file.
+//! The stored login of a server: a file with its record, and its tokens in the keyring or, without
+//! a keyring, in the same file.
 //!
-//! A login belongs to a server's name and URL together. The same name with another URL, as
-//! in a changed configuration, has no login.
+//! A login belongs to a server's name and URL together. The same name with a different URL has no
+//! login.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -18,15 +18,18 @@ use tempfile::NamedTempFile;
 
 use crate::error::AuthError;
 use crate::keyring;
+use crate::record::{Login, Record, Tokens};
 use crate::settings::{OAuth, TokenPlace};
-use crate::tokens::{Tokens, is_scope};
 
-/// The service of our entries in the keyring.
+/// The service of the entries in the keyring.
 const SERVICE: &str = "callgate";
-/// The time to wait for another process that changes the login.
+/// The time limit for another process that changes the login.
 const LOCK_LIMIT: Duration = Duration::from_secs(60);
-/// The largest file that is read. Ours are smaller.
+/// Bytes of a file; Callgate's are smaller.
 const MAX_FILE: u64 = 1 << 20;
+/// The version of the file's format. Files of version 1 may hold endpoints that the issuer does not
+/// publish.
+const VERSION: u32 = 2;
 
 /// The place of one server's login.
 #[derive(Debug, Clone)]
@@ -39,71 +42,6 @@ pub(crate) struct Store {
     place: TokenPlace,
 }
 
-/// A login without its secrets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Record {
-    /// The server's name and URL in the configuration, for people who read the file.
-    pub(crate) server: String,
-    pub(crate) url: String,
-    /// The resource that the tokens are for.
-    pub(crate) resource: String,
-    /// The issuer of the tokens.
-    pub(crate) issuer: String,
-    pub(crate) token_endpoint: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) revocation_endpoint: Option<String>,
-    /// True if the endpoints are those that the issuer publishes. Those of an older login may
-    /// come from another party.
-    #[serde(default)]
-    pub(crate) published: bool,
-    /// The identifier of the login, which no other login has: no secret. A renewal does not
-    /// change it. Empty in an older login, and for the client credentials grant.
-    #[serde(default)]
-    pub(crate) id: String,
-    pub(crate) client: ClientAuthentication,
-    pub(crate) client_id: String,
-    /// The scopes that were asked for, which may differ from those that were granted. Empty in
-    /// an older login.
-    #[serde(default)]
-    pub(crate) asked: Vec<String>,
-    /// The origin of the login's page, if a person approved that it is not the issuer's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) approved: Option<String>,
-    /// The place of the tokens.
-    pub(crate) kept: Kept,
-}
-
-/// The authentication of a client at the token endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum ClientAuthentication {
-    /// With its identifier only.
-    None,
-    /// With its secret in the form.
-    Post,
-    /// With its secret in a header.
-    Basic,
-}
-
-/// The place of tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Kept {
-    /// In the system's keyring.
-    Keyring,
-    /// In a file that only the user can read.
-    File,
-}
-
-/// A login and its secrets.
-#[derive(Clone)]
-pub(crate) struct Login {
-    pub(crate) record: Record,
-    pub(crate) tokens: Tokens,
-}
-
 /// The content of the file.
 #[derive(Serialize, Deserialize)]
 struct Document {
@@ -114,43 +52,21 @@ struct Document {
     tokens: Option<Tokens>,
 }
 
-/// The content of the keyring's entry. It is not written at the same moment as the file, so it
-/// names its login.
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    #[serde(default)]
-    login: String,
-    #[serde(flatten)]
-    tokens: Tokens,
-}
-
-impl Login {
-    /// The scopes that a login in place of this one asks for too, so that it is not narrower:
-    /// those that were both asked for and granted. If the authorization server granted names
-    /// of its own, which do not tell what they stand for: all that were asked for.
-    pub(crate) fn scopes_to_repeat(&self) -> Vec<String> {
-        let (asked, granted) = (&self.record.asked, &self.tokens.scopes);
-        let has_own_names = granted.iter().any(|scope| !asked.contains(scope));
-        // The file may have been edited.
-        let is_fit =
-            |scope: &&String| is_scope(scope) && (has_own_names || granted.contains(*scope));
-        asked.iter().filter(is_fit).cloned().collect()
-    }
-}
-
 impl Store {
     pub(crate) fn new(server: &str, url: &str, settings: &OAuth) -> Result<Self, AuthError> {
         let default = || Some(xdg_folder("XDG_STATE_HOME", ".local/state")?.join("auth"));
         let folder = settings.folder.clone().or_else(default).ok_or_else(|| {
-            let lack = "there is no folder for them: neither XDG_STATE_HOME nor HOME is set";
-            failed(server, &lack)
+            failed(
+                server,
+                &"neither XDG_STATE_HOME nor HOME is set; set one of them",
+            )
         })?;
-        // A URL has no NUL, so no user's name can make the key of another's.
+        // A URL has no NUL, so two users never have the same key.
         let login = match &settings.user {
             None => format!("{server}\0{url}"),
             Some(user) => format!("{server}\0{url}\0{user}"),
         };
-        // There is one keyring for all folders.
+        // All folders share one keyring.
         let absolute = std::path::absolute(&folder);
         let place = absolute.as_deref().unwrap_or(&folder).as_os_str();
         Ok(Self {
@@ -161,25 +77,25 @@ impl Store {
         })
     }
 
-    /// The file about the login.
+    /// The file with the record.
     pub(crate) fn file(&self) -> PathBuf {
         self.path.with_extension("json")
     }
 
-    /// Refuses a folder in which other users may put logins.
+    /// Refuses a folder that other users may write to.
     pub(crate) async fn check_folder(&self) -> Result<(), AuthError> {
         let path = self.file();
         self.blocking(move || own_folder(&path)).await
     }
 
-    /// The identifier of the login; `None` without one.
+    /// The identifier of the login; `None` without a login.
     pub(crate) fn login_id(&self) -> Result<Option<String>, AuthError> {
         let read = read_document(&self.file());
         let read = read.map_err(|error| self.failed(error))?;
         Ok(read.map(|document| document.record.id))
     }
 
-    /// The record of the login, with tokens or without; `None` also if it cannot be read.
+    /// The record of the login, even without tokens; `None` also if it cannot be read.
     pub(crate) async fn record(&self) -> Option<Record> {
         Some(self.document().await.ok()??.record)
     }
@@ -189,10 +105,13 @@ impl Store {
         let Some(Document { record, tokens, .. }) = self.document().await? else {
             return Ok(None);
         };
-        let tokens = match record.kept {
-            Kept::File => tokens,
-            Kept::Keyring => self.read_entry(&record).await?,
+        let tokens = if record.in_keyring {
+            self.read_entry().await?
+        } else {
+            tokens
         };
+        // The tokens of a different login must not be sent to this record's endpoints.
+        let tokens = tokens.filter(|tokens| tokens.login == record.id);
         Ok(tokens.map(|tokens| Login { record, tokens }))
     }
 
@@ -201,32 +120,29 @@ impl Store {
         self.blocking(move || read_document(&path)).await
     }
 
-    /// Reads the tokens of this login from the keyring.
-    async fn read_entry(&self, record: &Record) -> Result<Option<Tokens>, AuthError> {
+    async fn read_entry(&self) -> Result<Option<Tokens>, AuthError> {
         let text = keyring::read(SERVICE, &self.account).await;
         let Some(text) = text.map_err(|error| self.failed(error))? else {
             return Ok(None);
         };
-        let entry: Entry = serde_json::from_str(&text)
-            .map_err(|_| self.failed("the keyring's entry is not one of ours"))?;
-        // Another login's tokens must not go where this record says.
-        Ok((entry.login == record.id).then_some(entry.tokens))
+        let damaged = |_| self.failed("the keyring's entry is damaged; log in again");
+        serde_json::from_str(&text).map(Some).map_err(damaged)
     }
 
-    /// Keeps a new login, and notes its place in its record. If it fails, the login before stays.
+    /// Stores a new login, and sets its place in its record. If that fails, the login before stays.
     pub(crate) async fn create(&self, login: &mut Login) -> Result<(), AuthError> {
         let before = self.record().await;
         if self.place != TokenPlace::File {
-            login.record.kept = Kept::Keyring;
+            login.record.in_keyring = true;
             match self.put(login).await {
                 Ok(()) => return Ok(()),
                 Err(error) if self.place == TokenPlace::Keyring => return Err(error),
                 Err(error) => tracing::info!(server = self.server, %error, "tokens go to a file"),
             }
         }
-        login.record.kept = Kept::File;
+        login.record.in_keyring = false;
         self.put(login).await?;
-        let was_in_keyring = before.is_some_and(|before| before.kept == Kept::Keyring);
+        let was_in_keyring = before.is_some_and(|before| before.in_keyring);
         if self.place == TokenPlace::File
             && was_in_keyring
             && let Err(error) = keyring::remove(SERVICE, &self.account).await
@@ -240,11 +156,11 @@ impl Store {
     }
 
     /// Writes a login to the place that its record names. The file is prepared first, so that
-    /// a full disk leaves both as they are.
+    /// a full disk changes neither place.
     pub(crate) async fn put(&self, login: &Login) -> Result<(), AuthError> {
-        let in_keyring = login.record.kept == Kept::Keyring;
+        let in_keyring = login.record.in_keyring;
         let document = Document {
-            version: 1,
+            version: VERSION,
             record: login.record.clone(),
             tokens: (!in_keyring).then(|| login.tokens.clone()),
         };
@@ -252,11 +168,7 @@ impl Store {
         let path = self.file();
         let prepared = self.blocking(move || prepare(&path, &text)).await?;
         if in_keyring {
-            let entry = Entry {
-                login: login.record.id.clone(),
-                tokens: login.tokens.clone(),
-            };
-            let entry = serde_json::to_string(&entry).map_err(|e| self.failed(e))?;
+            let entry = serde_json::to_string(&login.tokens).map_err(|e| self.failed(e))?;
             let written = keyring::write(SERVICE, &self.account, entry).await;
             written.map_err(|error| self.failed(error))?;
         }
@@ -265,14 +177,14 @@ impl Store {
             .await
     }
 
-    /// Removes the login, and tells whether there was one. Nothing is removed if tokens may be in
-    /// a keyring that fails.
+    /// Removes the login; false if there was none. Removes nothing if tokens may be in a keyring
+    /// that fails.
     pub(crate) async fn remove(&self) -> Result<bool, AuthError> {
         let document = self.document().await;
-        // Tokens may be there whatever the file says, and without one.
+        // Tokens may be in the keyring even if the file does not say so.
         if let Err(error) = keyring::remove(SERVICE, &self.account).await {
             let may_be_there = match &document {
-                Ok(Some(document)) => document.record.kept == Kept::Keyring,
+                Ok(Some(document)) => document.record.in_keyring,
                 _ => !error.is_absent() && self.place != TokenPlace::File,
             };
             if may_be_there {
@@ -290,7 +202,7 @@ impl Store {
         removed.await
     }
 
-    /// As [`Store::lock`], if there is a login: nothing is written for one that never was.
+    /// As [`Store::lock`]; `None` without a login, so that no lock file is made for it.
     pub(crate) async fn lock_existing(&self) -> Result<Option<File>, AuthError> {
         if !self.file().exists() {
             return Ok(None);
@@ -298,12 +210,13 @@ impl Store {
         self.lock().await.map(Some)
     }
 
-    /// Waits until no other process changes the login. None does until the file is dropped.
+    /// Waits until no other process changes the login, and prevents changes until the file is
+    /// dropped.
     pub(crate) async fn lock(&self) -> Result<File, AuthError> {
         let path = self.path.with_extension("lock");
         let locked = self.blocking(move || {
             make_folder(&path)?;
-            // Opening a pipe would wait for its reader.
+            // Opening a pipe would wait for a reader.
             if path.metadata().is_ok_and(|found| !found.is_file()) {
                 return Err(io::Error::other("its lock is not a file"));
             }
@@ -351,18 +264,18 @@ fn read_document(path: &Path) -> io::Result<Option<Document>> {
     };
     // A parser's message may quote a token.
     let document = serde_json::from_slice(&bytes).ok();
-    let document = document.filter(|document: &Document| document.version == 1);
-    let unreadable = || io::Error::other("it is not one of ours; log in again");
-    document.map(Some).ok_or_else(unreadable)
+    let document = document.filter(|document: &Document| document.version == VERSION);
+    let unusable = "the login is damaged, or from an earlier version of Callgate; log in again";
+    document.map(Some).ok_or_else(|| io::Error::other(unusable))
 }
 
-/// Tells whether the file or its folder does not exist.
+/// True if the file or its folder does not exist.
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-/// Writes a file beside `path`, to be moved there. Only the user can read it.
+/// Writes a file next to `path`, to be moved there. Only the user can read it.
 fn prepare(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let folder = make_folder(path)?;
     let mut file = NamedTempFile::new_in(folder)?;
@@ -380,8 +293,7 @@ fn make_folder(file: &Path) -> io::Result<&Path> {
     Ok(folder)
 }
 
-/// Refuses a file in a folder that other users than this one and root may change, or may put
-/// another one in place of.
+/// Refuses a file in a folder that a user other than this one and root may change or replace.
 fn own_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let mode = match folder.metadata() {
@@ -411,11 +323,11 @@ fn own_folder(file: &Path) -> io::Result<()> {
 fn digest(parts: &[&[u8]]) -> String {
     let digest = parts.iter().fold(Sha256::new(), Sha256::chain_update);
     let digest = digest.finalize();
-    digest.iter().take(16).map(|b| format!("{b:02x}")).collect()
+    hex::encode(digest.get(..16).unwrap_or_default())
 }
 
-/// Callgate's folder in the one that an environment variable such as `XDG_STATE_HOME` names, else
-/// in `default` of the home folder; `None` if neither is set.
+/// Callgate's folder below that of an environment variable such as `XDG_STATE_HOME`, or below
+/// `default` in the home folder; `None` if neither is set.
 pub fn xdg_folder(variable: &str, default: &str) -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);

@@ -5,27 +5,27 @@ use std::time::Duration;
 
 use crate::spec::Connect;
 
-/// The wait after the first failure; it doubles with each that follows.
+/// The wait after the first failure; it doubles with each further one.
 const FIRST: Duration = Duration::from_millis(200);
-/// The longest wait for a server whose tools are known: a call can ask for it.
-const LONGEST: Duration = Duration::from_secs(30);
-/// The longest wait for a server without a known tool list: it cannot be called, and is tried again
-/// for ever.
-const LONGEST_UNKNOWN: Duration = Duration::from_secs(300);
-/// A server that ran this long has no failures behind it.
+/// The maximum wait for a server with a known tool list, which a call can start.
+const MAX_KNOWN: Duration = Duration::from_secs(30);
+/// The maximum wait for a server without a known tool list. No call can start it, so attempts never
+/// end.
+const MAX_UNKNOWN: Duration = Duration::from_secs(300);
+/// The time after which a running server's failures are forgotten.
 pub(crate) const STABLE: Duration = Duration::from_secs(60);
-/// Failures in a row after which a server is started again only for a call.
+/// Failures in a row after which only a call starts a server.
 const MANY: u32 = 5;
 
-/// The wait after this many failures in a row; `is_known` tells whether the tool list is known.
+/// The wait after this many failures in a row. `is_known` is true if the tool list is known.
 pub(crate) fn backoff(failures: u32, is_known: bool) -> Duration {
-    let longest = if is_known { LONGEST } else { LONGEST_UNKNOWN };
+    let max = if is_known { MAX_KNOWN } else { MAX_UNKNOWN };
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-    spread(FIRST.saturating_mul(doubled).min(longest))
+    spread(FIRST.saturating_mul(doubled).min(max))
 }
 
-/// True if a server whose tools are known is started again only for a call.
-pub(crate) fn is_patient(failures: u32, connect: Connect) -> bool {
+/// True if only a call starts a server with a known tool list.
+pub(crate) fn awaits_call(failures: u32, connect: Connect) -> bool {
     failures >= MANY || connect != Connect::Always
 }
 
@@ -44,13 +44,13 @@ mod tests {
     #[test]
     fn waits_grow_up_to_a_limit() {
         for failures in 1..100_u32 {
-            let max = FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
-            for (is_known, longest) in [(true, LONGEST), (false, LONGEST_UNKNOWN)] {
-                let (wait, max) = (backoff(failures, is_known), max.min(longest));
+            let doubled = FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
+            for (is_known, max) in [(true, MAX_KNOWN), (false, MAX_UNKNOWN)] {
+                let (wait, max) = (backoff(failures, is_known), doubled.min(max));
                 assert!(wait <= max && wait >= max / 2, "{failures}: {wait:?}");
             }
-            assert_eq!(is_patient(failures, Connect::Always), failures >= 5);
-            assert!(is_patient(failures, Connect::Lazy));
+            assert_eq!(awaits_call(failures, Connect::Always), failures >= 5);
+            assert!(awaits_call(failures, Connect::Lazy));
         }
     }
 }

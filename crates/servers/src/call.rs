@@ -1,12 +1,12 @@
 //! `tools/call`: the check of the definition, the rounds in which the server asks for input, and
-//! the pages it asks to open.
+//! the pages that it asks to open.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use callgate_policy::DefinitionHash;
+use callgate_schema::json_fault;
 use futures::future::{OptionFuture, join_all};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::Deserialize;
@@ -16,48 +16,33 @@ use tokio::time::timeout;
 
 use crate::caller::{Caller, Opened, Refusal, Wanted, WantedKind};
 use crate::clock::Clock;
+use crate::current_list::CurrentList;
 use crate::failure::{CallFailure, FailureKind};
 use crate::json_rpc::MAX_VALUE_BYTES;
-use crate::list::{CurrentList, misfit};
 use crate::questions::{self, is_accepted};
 use crate::request::{Request, Session};
 use crate::slot::CallContext;
+use crate::tool_call::ToolCall;
 
-/// The rounds of input that one call may take.
+/// Rounds of input of one call.
 const MAX_ROUNDS: u32 = 10;
-/// The questions of one result.
+/// Questions of one result.
 const MAX_INPUTS: usize = 16;
 const MAX_STATE_BYTES: usize = 1 << 20;
-/// The wait before a call is made again for which the server asks nothing.
+/// The wait before a round without input.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The pages that one call may ask for.
+/// Pages of one call.
 const MAX_PAGES: usize = 16;
+/// Characters of a URL that a message repeats.
 const MAX_SHOWN_URL: usize = 500;
-/// The time a person has at the pages of a call.
+/// A person's time limit at the pages of a call.
 const PAGE_PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// The time a server has to take the level of its log messages.
+/// The time limit for setting a server's log level.
 const LOGS_PATIENCE: Duration = Duration::from_secs(1);
-/// The server asks for pages to be opened before the call.
+/// The error code for pages that must be opened before the call.
 const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// A call as the host makes it.
-#[derive(Debug, Clone)]
-pub struct ToolCall<'a> {
-    /// The server's name.
-    pub server: &'a str,
-    /// The tool's own name.
-    pub tool: &'a str,
-    /// The definition that was decided on.
-    pub definition: &'a DefinitionHash,
-    /// A JSON object.
-    pub arguments: &'a str,
-    /// The caller; `None` for the server's own ([`ServerSpec::caller`](crate::ServerSpec::caller)).
-    pub caller: Option<Arc<dyn Caller>>,
-    /// The longest the call may take, if that is less than the server's own limit.
-    pub limit: Option<Duration>,
-}
-
-/// The members of a result that is not the end of a call (2026-07-28).
+/// The members of a result that may not be the end of a call (2026-07-28).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Interim<'a> {
@@ -65,28 +50,28 @@ struct Interim<'a> {
     result_type: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     input_requests: Option<&'a RawValue>,
-    /// A JSON string, sent back as it came.
+    /// A JSON string that is sent back unchanged.
     #[serde(borrow, default)]
     request_state: Option<&'a RawValue>,
 }
 
 /// One call on one connection.
-pub(crate) struct Round<'a> {
+pub(crate) struct ActiveCall<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) call: &'a ToolCall<'a>,
     pub(crate) caller: &'a Arc<dyn Caller>,
     /// The server's current list.
     pub(crate) list: &'a CurrentList,
-    /// True if the server has taken the call, and asked for something.
+    /// True if the server has accepted the call, and asked for input.
     pub(crate) taken: bool,
 }
 
-impl Round<'_> {
+impl ActiveCall<'_> {
     /// Makes the call, as often as the server asks for input, and returns the `result` of its last
     /// answer.
     pub(crate) async fn run(&mut self, clock: &mut Clock) -> Result<Box<RawValue>, CallFailure> {
         let (session, call) = (self.session, self.call);
-        self.ask_for_logs(clock.left()).await;
+        self.set_log_level(clock.left()).await;
         session.questions.begin_call();
         let head = format!(
             r#""name":{},"arguments":{}"#,
@@ -94,18 +79,18 @@ impl Round<'_> {
             call.arguments
         );
         let mut values = json!({ "name": call.tool, "arguments": {} });
-        if session.mirrors() {
+        if session.mirrors_arguments() {
             let arguments = serde_json::from_str(call.arguments);
             values["arguments"] = arguments.unwrap_or_default();
         }
-        let (mut made, mut opened) = (0, false);
+        let (mut rounds, mut opened) = (0, false);
         let mut input = String::new();
-        while made <= MAX_ROUNDS {
-            // A person may have been asked for long.
+        while rounds <= MAX_ROUNDS {
+            // The definition may have changed while a person was asked.
             self.list.check(call, self.taken)?;
             let request = Request {
                 members: Some(format!("{head}{input}")),
-                who: Some(self.who()),
+                context: Some(self.context()),
                 ..Request::new("tools/call", values.clone())
             };
             let result = match session.request_within(request, clock).await {
@@ -114,70 +99,65 @@ impl Round<'_> {
                     Some((error, pages)) => {
                         self.open_pages(error, pages).await?;
                         opened = true;
-                        made += 1;
+                        rounds += 1;
                         continue;
                     }
                     None => return Err(failure),
                 },
             };
             self.taken = true;
-            // A result that is not an object has no members.
-            let interim: Option<Interim<'_>> = serde_json::from_str(result.get())
-                .ok()
-                .filter(|_| session.is_stateless());
-            let kind = interim
-                .as_ref()
-                .and_then(|interim| interim.result_type.as_deref());
+            let interim = interim(&result).filter(|_| session.is_stateless());
+            let kind = interim.as_ref().and_then(|it| it.result_type.as_deref());
             let wanted = match (kind, &interim) {
                 (Some("input_required"), Some(wanted)) => wanted,
                 (None | Some("complete"), _) => return Ok(result),
-                (Some("task"), _) => return self.follow(&result, clock).await,
+                (Some("task"), _) => return self.follow_task(&result, clock).await,
                 (Some(_), _) => {
-                    let reason = "its resultType is none that clients know";
+                    let reason = "its resultType is unknown";
                     return Err(CallFailure::malformed(reason));
                 }
             };
             input.clear();
             if self.add_input(wanted, &mut input).await? {
-                made += 1;
-                continue;
+                rounds += 1;
+            } else {
+                clock.pause(PAUSE).await?;
             }
-            clock.pause(PAUSE).await?;
         }
         Err(CallFailure::input(format!(
             "the tool still wants input after {MAX_ROUNDS} rounds of it"
         )))
     }
 
-    /// Asks a server of an older revision for the log messages that are heard.
-    async fn ask_for_logs(&self, max: Duration) {
+    /// Sets the log level of a server of an older revision.
+    async fn set_log_level(&self, max: Duration) {
         let session = self.session;
         let Some(level) = session.log_level(Some(&**self.caller)) else {
             return;
         };
-        let is_asked = session.logs.fetch_min(level as u8, Ordering::Relaxed) <= level as u8;
-        if !session.is_stateless() && !is_asked {
+        let is_set = session.logs.fetch_min(level as u8, Ordering::Relaxed) <= level as u8;
+        if !session.is_stateless() && !is_set {
             let request = Request::new("logging/setLevel", json!({ "level": level }));
-            // A server that does not answer logs what it did before.
+            // If the server does not answer, its level stays as it was.
             let _ = session.request(request, LOGS_PATIENCE.min(max)).await;
         }
     }
 
-    /// Answers everything that a map of requests asks for.
-    pub(crate) async fn inputs(
+    /// Answers the requests of a result. Also returns the number of pages that the person opens.
+    pub(crate) async fn answer_inputs(
         &self,
         requests: &Map<String, Value>,
     ) -> Result<(Value, usize), CallFailure> {
         if requests.len() > MAX_INPUTS {
             let many = requests.len();
             return Err(CallFailure::input(format!(
-                "the tool asks for {many} things at once, and {MAX_INPUTS} are the most"
+                "the tool asks for {many} things at once, over the limit of {MAX_INPUTS}"
             )));
         }
         let offers = self.caller.offers();
         let cannot = |method: &str, error: ErrorData| {
             CallFailure::input(format!(
-                "the tool asks for {method}, which it cannot have: {}",
+                "the tool asks for {method}, which is not possible: {}",
                 error.message
             ))
         };
@@ -217,8 +197,8 @@ impl Round<'_> {
         Ok((answers.into(), pages))
     }
 
-    /// Adds what a result asks for to the next round; false if the call is only to be made again
-    /// later.
+    /// Adds the requested input to the next round. False if the result asks only for a later
+    /// repetition.
     async fn add_input(
         &self,
         wanted: &Interim<'_>,
@@ -226,12 +206,12 @@ impl Round<'_> {
     ) -> Result<bool, CallFailure> {
         let malformed = |reason: String| Err(CallFailure::malformed(reason));
         if wanted.input_requests.is_none() && wanted.request_state.is_none() {
-            return malformed("it wants input and does not say which".to_owned());
+            return malformed("it wants input and does not name it".to_owned());
         }
         if let Some(requests) = wanted.input_requests {
-            let (answers, pages) = self.inputs(&read_requests(requests)?).await?;
+            let (answers, pages) = self.answer_inputs(&read_requests(requests)?).await?;
             if pages > 0 {
-                let back = self.back_from(pages, None::<std::future::Pending<()>>);
+                let back = self.wait_at_pages(pages, None::<std::future::Pending<()>>);
                 back.await.map_err(CallFailure::input)?;
             }
             input.push_str(r#","inputResponses":"#);
@@ -249,8 +229,8 @@ impl Round<'_> {
         Ok(wanted.input_requests.is_some())
     }
 
-    /// Has the caller open the pages that the call was refused for, and waits until the server or
-    /// the person says that they are done.
+    /// Has the caller open the pages that a refused call requires, and waits until the server or
+    /// the person reports them as finished.
     async fn open_pages(&self, error: &ErrorData, pages: &[Value]) -> Result<(), CallFailure> {
         let refused = |why: &str| {
             let mut error = error.clone();
@@ -264,52 +244,53 @@ impl Round<'_> {
             let why = format!("there is no one to ask, so open {shown} and call again");
             return Err(refused(&why));
         }
-        // The server may say that a page is done before the person has answered.
-        let done = || -> Vec<_> { pages.iter().map(|page| questions.page_done(page)).collect() };
-        let (done, heard) = (done(), done());
+        // The server may report a page as finished before the person has answered.
+        let wait = || -> Vec<_> { pages.iter().map(|page| questions.page_done(page)).collect() };
+        let (done, done_for_caller) = (wait(), wait());
         let method = WantedKind::Elicit.method();
         let request = |page: &Value| json!({ "method": method, "params": page });
         let requests = pages.iter().enumerate();
         let requests = requests.map(|(number, page)| (number.to_string(), request(page)));
-        let asked = self.inputs(&requests.collect()).await;
+        let asked = self.answer_inputs(&requests.collect()).await;
         let (_, opened) = asked.map_err(|failure| refused(&failure.to_string()))?;
         if opened < pages.len() {
             return Err(refused("the user did not open its page"));
         }
-        for (page, heard) in pages.iter().zip(heard) {
-            questions.follow_page(&**self.caller, page, heard);
+        for (page, done) in pages.iter().zip(done_for_caller) {
+            questions.follow_page(&**self.caller, page, done);
         }
-        let mut lost = self.session.tap.lost();
-        let told = async {
+        let mut lost = self.session.in_flight.lost();
+        let reported = async {
             tokio::select! {
                 biased;
                 _ = join_all(done) => {}
-                // The refused call was not carried out: it is made on another connection.
+                // The refused call was not carried out, so a new connection repeats it.
                 _ = lost.wait_for(Option::is_some) => {}
             }
         };
-        let back = self.back_from(pages.len(), Some(told));
+        let back = self.wait_at_pages(pages.len(), Some(reported));
         back.await.map_err(|why| refused(&why))
     }
 
-    /// Waits until a person is done at pages, or until the server tells so, if it does.
-    async fn back_from(
+    /// Waits until the person or the server (`reported`) reports the pages as finished. The error
+    /// is a clause about the person.
+    async fn wait_at_pages(
         &self,
         pages: usize,
-        told: Option<impl Future<Output = ()>>,
+        reported: Option<impl Future<Output = ()>>,
     ) -> Result<(), String> {
         let _asking = self.session.questions.asking.begin();
         let back = self.caller.back_from(Opened {
             server: &self.session.server,
             tool: self.call.tool,
             pages,
-            is_told: told.is_some(),
+            is_reported: reported.is_some(),
         });
-        let told = OptionFuture::from(told);
+        let reported = OptionFuture::from(reported);
         let over = async {
             tokio::select! {
                 biased;
-                Some(()) = told => Ok(()),
+                Some(()) = reported => Ok(()),
                 back = back => back,
             }
         };
@@ -325,7 +306,7 @@ impl Round<'_> {
         }
     }
 
-    pub(crate) fn who(&self) -> CallContext {
+    pub(crate) fn context(&self) -> CallContext {
         CallContext {
             caller: Arc::clone(self.caller),
             tool: self.call.tool.into(),
@@ -333,18 +314,22 @@ impl Round<'_> {
     }
 }
 
-/// The requests of a result, by the server's own names.
+fn interim(result: &RawValue) -> Option<Interim<'_>> {
+    serde_json::from_str(result.get()).ok()
+}
+
+/// The requests of a result, by the server's keys.
 pub(crate) fn read_requests(requests: &RawValue) -> Result<Map<String, Value>, CallFailure> {
     let bytes = requests.get().len();
     if bytes > MAX_VALUE_BYTES {
         return Err(CallFailure::input(format!(
-            "the tool asks for things in {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
+            "the tool's requests have {bytes} bytes, over the limit of {MAX_VALUE_BYTES}"
         )));
     }
-    serde_json::from_str(requests.get()).map_err(|error| CallFailure::malformed(misfit(&error)))
+    serde_json::from_str(requests.get()).map_err(|error| CallFailure::malformed(json_fault(&error)))
 }
 
-/// The pages that have to be opened before a call that was refused; none if one is not valid.
+/// The pages that a refused call requires; `None` if one of them is not valid.
 fn required_pages(failure: &CallFailure) -> Option<(&ErrorData, &[Value])> {
     let FailureKind::Refused(error) = &failure.kind else {
         return None;

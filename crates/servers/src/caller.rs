@@ -1,5 +1,5 @@
-//! The host's part for servers: it answers their questions, runs a model, names folders, hears
-//! progress and log messages.
+//! The host's side of a call: it answers the server's requests and receives progress and log
+//! messages.
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,9 @@ pub trait Caller: Send + Sync {
     /// The abilities of this caller.
     fn offers(&self) -> Offers;
 
-    /// Answers a server's request, in the protocol's form: with an `ElicitResult`, to whose content
-    /// nothing is added (the caller fills in the defaults of a form's fields), a
-    /// `CreateMessageResult`, or a `ListRootsResult`. Default: no folders, and nothing else.
+    /// Answers a server's request with an `ElicitResult`, a `CreateMessageResult` or a
+    /// `ListRootsResult`. The implementation fills in the defaults of a form's fields. Default: an
+    /// empty list of folders, and a refusal of anything else.
     fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
         let answer = match wanted.kind {
             WantedKind::Roots => Ok(Root::list(&[])),
@@ -23,8 +23,8 @@ pub trait Caller: Send + Sync {
         Box::pin(std::future::ready(answer))
     }
 
-    /// Answers everything that one call needs before it goes on (2026-07-28), in the same order.
-    /// Default: one after another.
+    /// Answers all requests that a call needs to go on (2026-07-28), in the same order. Default: one
+    /// after another.
     fn answers<'a>(
         &'a self,
         wanted: Vec<Wanted<'a>>,
@@ -38,41 +38,41 @@ pub trait Caller: Send + Sync {
         })
     }
 
-    /// Hears that the person agreed to open a page, which the server knows by this id. Called while
-    /// messages are read: must not block.
+    /// Called when the person agreed to open a page; `id` is the server's id of the page. The result
+    /// is called when the page is finished. Called while messages are read: must not block.
     fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
         let _ = (server, id);
         None
     }
 
-    /// Waits until the person is done at pages that a call needs. Default: waits for the server's
-    /// word where it gives one, and not at all otherwise.
+    /// Waits until the person has finished the pages that a call needs. Default: leaves that to the
+    /// server where it reports it, and does not wait otherwise.
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
-        if opened.is_told {
+        if opened.is_reported {
             Box::pin(std::future::pending())
         } else {
             Box::pin(std::future::ready(Ok(())))
         }
     }
 
-    /// The least important log messages that this caller hears, if any. Asked with each call.
+    /// The lowest level of log messages that this caller wants; `None` for no messages. Queried for
+    /// each call.
     fn logs(&self) -> Option<LogLevel> {
         None
     }
 
-    /// Hears a log message of a server about a call of this caller, or while only this caller has
-    /// calls at the server. Called while messages are read: must not block.
+    /// Called for a log message of a server about a call of this caller, or while only this caller
+    /// has calls at the server. Called while messages are read: must not block.
     fn log(&self, log: Log<'_>) {
         let _ = log;
     }
 
-    /// Hears that a server answered a call with a task, which takes longer than one waits for an
-    /// answer. Must not block.
+    /// Called when a server answers a call with a task, which may take long. Must not block.
     fn is_task(&self, server: &str, tool: &str) {
         let _ = (server, tool);
     }
 
-    /// Hears the progress of a call. Called while messages are read: must not block.
+    /// Called for the progress of a call, while messages are read: must not block.
     fn progress(&self, progress: Progress<'_>) {
         let _ = progress;
     }
@@ -101,7 +101,7 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// The abilities that both have.
+    /// The common abilities of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             form: self.form && other.form,
@@ -117,20 +117,20 @@ impl Offers {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Wanted<'a> {
-    /// The thing that it asks for.
+    /// The kind of request.
     pub kind: WantedKind,
-    /// The server that asks.
+    /// The server that sent the request.
     pub server: &'a str,
-    /// The tool whose call it asks for, where that is known.
+    /// The tool of the call that the request belongs to, if known.
     pub tool: Option<&'a str>,
-    /// The server's own key for it, where it asks in a result (2026-07-28).
+    /// The server's key of a request in a result (2026-07-28).
     pub key: Option<&'a str>,
-    /// The request's `params` as the server wrote them. For an elicitation `mode` (`form` if
+    /// The request's `params` as the server wrote them. For an elicitation: `mode` (`form` if
     /// absent), `message`, and `requestedSchema` or `url`.
     pub params: &'a Value,
 }
 
-/// The things that servers ask for.
+/// The kinds of requests of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedKind {
     /// A person's answer (`elicitation/create`).
@@ -142,7 +142,7 @@ pub enum WantedKind {
 }
 
 impl WantedKind {
-    /// Its method in the protocol.
+    /// The method in the protocol.
     pub fn method(self) -> &'static str {
         match self {
             Self::Elicit => "elicitation/create",
@@ -153,7 +153,7 @@ impl WantedKind {
 }
 
 impl<'a> Wanted<'a> {
-    /// A request outside of a result. The host may make one of its own, in a server's place.
+    /// A request outside of a result. Hosts may also make requests of their own.
     pub fn new(
         kind: WantedKind,
         server: &'a str,
@@ -170,21 +170,21 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Called when a page is done.
+/// Called when a page is finished.
 pub type PageDone = Box<dyn FnOnce() + Send>;
 
 /// Pages that a person agreed to open for a call.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Opened<'a> {
-    /// The server whose pages they are.
+    /// The server of the pages.
     pub server: &'a str,
     /// The tool that is called.
     pub tool: &'a str,
     /// The number of pages.
     pub pages: usize,
-    /// True if the server says when they are done; it does not in the newest revision.
-    pub is_told: bool,
+    /// True if the server reports when they are finished; false in the newest revision.
+    pub is_reported: bool,
 }
 
 /// A folder that servers may work in.
@@ -208,23 +208,22 @@ impl Root {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
-    /// The server that works on it.
+    /// The server of the call.
     pub server: &'a str,
     /// The tool's own name.
     pub tool: &'a str,
-    /// The amount that is done, in a unit of the server's.
+    /// The finished amount, in a unit of the server.
     pub progress: f64,
-    /// The whole amount, if that is known.
+    /// The whole amount, if known.
     pub total: Option<f64>,
-    /// The server's text: at most 1,000 characters, control characters escaped, secrets of the
-    /// server's configuration replaced by their names.
+    /// The server's text: at most 1,000 characters, with control characters escaped and secrets of
+    /// the server's configuration replaced by their names.
     pub message: Option<&'a str>,
 }
 
-/// Importance of a log message, by the levels of syslog; the least important first.
+/// Importance of a log message, by the levels of syslog; lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum LogLevel {
     Debug,
     Info,
@@ -242,20 +241,20 @@ pub enum LogLevel {
 pub struct Log<'a> {
     /// The server.
     pub server: &'a str,
-    /// Its importance.
+    /// The importance.
     pub level: LogLevel,
-    /// The part of the server that logs, if it tells: at most 100 characters.
+    /// The part of the server that logs, if it is named: at most 100 characters.
     pub logger: Option<&'a str>,
-    /// At most 4,000 characters of text, or JSON of as many; secrets of the server's configuration
-    /// are replaced by their names.
+    /// Text or JSON of at most 4,000 characters, with secrets of the server's configuration
+    /// replaced by their names.
     pub data: &'a Value,
 }
 
-/// Why a caller does not do what a server asks.
+/// Why a caller does not answer a server's request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The caller cannot do this.
+    /// The caller does not support this.
     #[error("the client cannot do this")]
     Unsupported,
     /// The person said no.
@@ -264,12 +263,12 @@ pub enum Refusal {
     /// The person gave no answer.
     #[error("the user gave no answer")]
     Cancelled,
-    /// It failed, for this reason.
+    /// Answering failed, for this reason.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A caller that offers nothing and hears nothing.
+/// A caller without abilities.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCaller;
 

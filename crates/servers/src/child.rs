@@ -1,5 +1,5 @@
-//! A server's process: its environment is the configured one, it leads a process group, and it
-//! ends with the host.
+//! A server's process. It has only the configured environment, leads a process group, and ends with
+//! the host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -11,9 +11,10 @@ use callgate_auth::Redact;
 use callgate_process::Signal;
 use parking_lot::Mutex;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::failure::Reason;
@@ -21,31 +22,32 @@ use crate::server_log::{FloodGate, StderrLog};
 use crate::spec;
 use crate::stdio::Lines;
 
-/// The longest line of stderr that is read, in bytes.
+/// Bytes of a line of stderr; longer lines are dropped.
 const MAX_STDERR_LINE: usize = 8 << 10;
-/// The lines of it that a message shows.
+/// Lines of stderr that a message shows.
 const SHOWN_STDERR_LINES: usize = 10;
-/// The time a server has to exit after the end of its input, and again after SIGTERM.
+/// The time to exit after the end of the input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
-/// The wait for the end of stderr after a server has ended; a process that left the group may hold
+/// The wait for the end of stderr after a server has ended. A process that left the group may hold
 /// the stream open.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const STDERR_GRACE: Duration = Duration::from_millis(100);
 
-/// The last lines of a stderr, the newest first.
+/// The last lines of stderr, newest first.
 type Tail = Mutex<VecDeque<String>>;
 
 /// A running process. Dropping it ends the process group.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// Sends signals to the process group. Without this end of the channel, it is ended.
-    signals: mpsc::UnboundedSender<Signal>,
+    /// Ends the process group.
+    stop: CancellationToken,
+    _stop: DropGuard,
     exit: watch::Receiver<Option<ExitStatus>>,
     stderr: Arc<Tail>,
 }
 
 impl Child {
-    /// Starts the process and returns its input and its output with it. `processes` has a task for
-    /// as long as the process runs.
+    /// Starts the process, and returns it with its input and output. `processes` has a task for as
+    /// long as the process runs.
     pub(crate) async fn start(
         stdio: &spec::Stdio,
         env: &BTreeMap<String, String>,
@@ -62,19 +64,7 @@ impl Child {
                 "create it, or change `cwd`",
             ));
         }
-        let line = &stdio.command;
-        let failed = |error: io::Error| {
-            if error.kind() != io::ErrorKind::NotFound {
-                return format!("command {line:?} could not be started: {error}").into();
-            }
-            // Some configurations have a whole shell line there.
-            let advice = if line.trim().contains(char::is_whitespace) {
-                "name the program alone there, and put its arguments under `args`".to_owned()
-            } else {
-                format!("install {}, or give its full path", package_of(line))
-            };
-            Reason::advise(&format!("command {line:?} was not found"), &advice)
-        };
+        let failed = |error: io::Error| start_error(&stdio.command, &error);
         let spawned = callgate_process::spawn(command(stdio, env), None).await;
         let mut process = spawned.map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (
@@ -82,8 +72,7 @@ impl Child {
             process.stdout.take(),
             process.stderr.take(),
         ) else {
-            let error = io::Error::other("the process came without its streams");
-            return Err(failed(error));
+            return Err(failed(io::Error::other("the process has no streams")));
         };
         let tail = Arc::new(Tail::default());
         let log = StderrLog {
@@ -91,18 +80,19 @@ impl Child {
             redact: redact.clone(),
         };
         let stderr = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), log));
-        let (tell, exit) = watch::channel(None);
-        let (signals, sent) = mpsc::unbounded_channel();
-        processes.spawn(follow(process, sent, stderr, tell));
+        let (on_exit, exit) = watch::channel(None);
+        let stop = CancellationToken::new();
+        processes.spawn(follow(process, stop.clone(), stderr, on_exit));
         let child = Self {
-            signals,
+            _stop: stop.clone().drop_guard(),
+            stop,
             exit,
             stderr: tail,
         };
         Ok((child, stdin, stdout))
     }
 
-    /// The end of its stderr: whole lines, at most ten.
+    /// The last lines of stderr, at most ten.
     pub(crate) fn stderr_tail(&self) -> String {
         let lines: Vec<_> = self.stderr.lock().iter().rev().cloned().collect();
         lines.join("\n")
@@ -112,12 +102,12 @@ impl Child {
     pub(crate) fn exited(&self) -> impl Future<Output = ()> + use<> {
         let mut exit = self.exit.clone();
         async move {
-            // An error means that it cannot be waited for.
+            // An error means that waiting for the process failed.
             let _ = exit.wait_for(Option::is_some).await;
         }
     }
 
-    /// Its status in words, such as `exit code 3`, if it ends within this time.
+    /// The exit status in words, such as `exit code 3`, if the process ends within this time.
     pub(crate) async fn ended(&self, within: Duration) -> Option<String> {
         let mut exit = self.exit.clone();
         let ended = timeout(within, exit.wait_for(Option::is_some)).await;
@@ -127,20 +117,31 @@ impl Child {
         }
     }
 
-    /// Waits for it to exit by itself, its input being closed; then sends SIGTERM, then SIGKILL to
-    /// its whole group.
+    /// Ends the process after its input was closed: waits, then sends SIGTERM, then SIGKILL to the
+    /// whole group.
     pub(crate) async fn shut_down(&self) {
-        for signal in [Signal::Terminate, Signal::Kill] {
-            if self.ended(GRACE).await.is_some() {
-                return;
-            }
-            let _ = self.signals.send(signal);
+        if self.ended(GRACE).await.is_none() {
+            self.stop.cancel();
+            self.ended(2 * GRACE).await;
         }
-        self.ended(GRACE).await;
     }
 }
 
-/// The package that has a program which servers are often started with.
+/// Why a program did not start.
+fn start_error(program: &str, error: &io::Error) -> Reason {
+    if error.kind() != io::ErrorKind::NotFound {
+        return format!("command {program:?} could not be started: {error}").into();
+    }
+    // Some configurations have a whole shell line there.
+    let advice = if program.trim().contains(char::is_whitespace) {
+        "name the program alone there, and put its arguments under `args`".to_owned()
+    } else {
+        format!("install {}, or give its full path", package_of(program))
+    };
+    Reason::advise(&format!("command {program:?} was not found"), &advice)
+}
+
+/// The package of a program that often runs servers.
 fn package_of(program: &str) -> &'static str {
     match program {
         "node" | "npm" | "npx" => "Node.js with npm (packages `nodejs` and `npm`, or nodejs.org)",
@@ -156,10 +157,10 @@ fn package_of(program: &str) -> &'static str {
     }
 }
 
-/// The variable in which a server finds how many Callgates there are around it.
+/// The environment variable with the number of nested Callgates around a server.
 const DEPTH: &str = "CALLGATE_DEPTH";
 
-/// The number of Callgates that this process was started by, one within the other.
+/// The number of nested Callgates around this process.
 pub fn nesting() -> u32 {
     let depth = std::env::var(DEPTH).ok();
     depth.and_then(|depth| depth.parse().ok()).unwrap_or(0)
@@ -171,7 +172,7 @@ fn command(stdio: &spec::Stdio, env: &BTreeMap<String, String>) -> Command {
     let inherited = ["PATH", "HOME"].into_iter();
     command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(env).stdin(Stdio::piped());
-    // After the entry's own variables: it cannot lower the count.
+    // Set last, so that the configuration cannot lower the count.
     command.env(DEPTH, nesting().saturating_add(1).to_string());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(cwd) = &stdio.cwd {
@@ -180,8 +181,8 @@ fn command(stdio: &spec::Stdio, env: &BTreeMap<String, String>) -> Command {
     command
 }
 
-/// Ends a process. SIGTERM comes first: npx, ended by SIGKILL while it installs, would leave a lock
-/// that holds up its next starts for a minute.
+/// Ends a process group. SIGTERM comes first, because npx, killed while it installs, leaves a lock
+/// that delays its next starts by a minute.
 async fn end(process: &mut callgate_process::Child) -> io::Result<ExitStatus> {
     process.signal_group(Signal::Terminate);
     if let Ok(status) = timeout(GRACE, process.wait()).await {
@@ -191,35 +192,31 @@ async fn end(process: &mut callgate_process::Child) -> io::Result<ExitStatus> {
     process.wait().await
 }
 
-/// Waits for the process, then ends the rest of its group, which would hold its output open.
+/// Waits for the process, or ends it. Then ends the rest of its group, which would hold its output
+/// open.
 async fn follow(
     mut process: callgate_process::Child,
-    mut signals: mpsc::UnboundedReceiver<Signal>,
+    stop: CancellationToken,
     stderr: JoinHandle<()>,
-    tell: watch::Sender<Option<ExitStatus>>,
+    on_exit: watch::Sender<Option<ExitStatus>>,
 ) {
-    let status = loop {
-        tokio::select! {
-            status = process.wait() => break status,
-            signal = signals.recv() => match signal {
-                Some(signal) => process.signal_group(signal),
-                None => break end(&mut process).await,
-            },
-        }
+    let status = tokio::select! {
+        status = process.wait() => status,
+        () = stop.cancelled() => end(&mut process).await,
     };
     process.signal_group(Signal::Kill);
-    let _ = timeout(LAST_WORDS, stderr).await;
+    let _ = timeout(STDERR_GRACE, stderr).await;
     match status {
-        Ok(status) => drop(tell.send_replace(Some(status))),
+        Ok(status) => drop(on_exit.send_replace(Some(status))),
         Err(error) => tracing::warn!(%error, "cannot wait for a server's process"),
     }
 }
 
-/// Logs the lines of a stderr, and keeps the last ones.
+/// Logs the lines of stderr, and keeps the last ones.
 async fn read_stderr(stderr: ChildStderr, tail: Arc<Tail>, log: StderrLog) {
     let mut lines = Lines::new(stderr, MAX_STDERR_LINE);
     while let Ok(Some(line)) = lines.next().await {
-        // A secret that is cut would not be recognised.
+        // A secret in a cut line would not be recognised.
         let text = String::from_utf8_lossy(&line.text);
         let text = text.trim_end();
         if !line.is_cut && !text.is_empty() {

@@ -1,4 +1,4 @@
-//! The clock of a call, which stands still while people or models are asked.
+//! The clock of a call, which stops while a person or a model is asked.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::failure::CallFailure;
 
-/// Counts the people and models that are asked on a server's behalf.
+/// Counts the current questions of a server to people and models.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking(Arc<watch::Sender<usize>>);
 
@@ -20,14 +20,14 @@ impl Default for Asking {
 }
 
 impl Asking {
-    /// Stops the clocks until the guard is dropped.
+    /// Stops the server's clocks until the guard is dropped.
     pub(crate) fn begin(&self) -> AskingGuard {
         self.0.send_modify(|count| *count += 1);
         AskingGuard(Arc::clone(&self.0))
     }
 }
 
-/// Keeps the clocks of a server's requests still.
+/// Keeps the clocks of a server's requests stopped.
 #[derive(Debug)]
 pub(crate) struct AskingGuard(Arc<watch::Sender<usize>>);
 
@@ -37,23 +37,26 @@ impl Drop for AskingGuard {
     }
 }
 
-/// The only clock of a call: it counts over all of the call's requests.
+/// The time limits of a call, over all of its requests.
 #[derive(Debug)]
 pub(crate) struct Clock {
+    /// The limit without progress.
     idle: Duration,
+    /// What is left of the total limit.
     left: Duration,
+    /// The total limit.
     limit: Duration,
     asking: watch::Receiver<usize>,
 }
 
-/// A time later than another; a time that no clock shows is a year later.
+/// A later time; a year later if the clock cannot show that time.
 pub(crate) fn later(from: Instant, by: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(86_400 * 365);
     from.checked_add(by).unwrap_or(from + YEAR)
 }
 
 impl Clock {
-    /// A clock of this time without a sign of work from the server, and of this time in all.
+    /// A clock with a limit without progress (`idle`), and a total limit.
     pub(crate) fn new(idle: Duration, max: Duration, asking: &Asking) -> Self {
         Self {
             idle,
@@ -63,7 +66,7 @@ impl Clock {
         }
     }
 
-    /// The time by which something without progress_events of work has to be done.
+    /// The end of the current limit for something without progress.
     pub(crate) fn deadline(&self) -> Instant {
         later(Instant::now(), self.idle.min(self.left))
     }
@@ -72,23 +75,23 @@ impl Clock {
         self.left
     }
 
-    /// Awaits something that is not an answer of the server; `None` if it takes too long. The time
-    /// counts.
-    pub(crate) async fn wait<T>(&mut self, what: impl Future<Output = T>) -> Option<T> {
+    /// Awaits something other than an answer of the server, within the limits. `None` if it takes
+    /// too long.
+    pub(crate) async fn wait<T>(&mut self, done: impl Future<Output = T>) -> Option<T> {
         let began = Instant::now();
-        let done = timeout(self.idle.min(self.left), what).await;
+        let done = timeout(self.idle.min(self.left), done).await;
         self.left = self.left.saturating_sub(began.elapsed());
         done.ok()
     }
 
-    /// Awaits an answer while there is time; each of the `progress_events` restarts the idle time.
+    /// Awaits an answer within the limits; each of the `progress_events` restarts the idle time.
     pub(crate) async fn limit<T>(
         &mut self,
         progress_events: &Notify,
         mut answer: Pin<&mut impl Future<Output = Result<T, CallFailure>>>,
     ) -> Result<T, CallFailure> {
         let mut idle_left = self.idle;
-        // With nothing left a quick answer would still be taken.
+        // Without this test, an immediate answer would still count.
         while !self.left.is_zero() {
             let is_paused = *self.asking.borrow_and_update() > 0;
             let begun = Instant::now();
@@ -126,7 +129,7 @@ impl Clock {
         Err(CallFailure::timeout(self.limit))
     }
 
-    /// Waits this long, unless the time is over before.
+    /// Waits, within the total limit.
     pub(crate) async fn pause(&mut self, pause: Duration) -> Result<(), CallFailure> {
         let paused = pin!(async {
             sleep(pause).await;

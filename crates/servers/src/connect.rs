@@ -18,37 +18,35 @@ use tokio_util::task::TaskTracker;
 use crate::child::Child;
 use crate::clock::{Asking, later};
 use crate::connection::Connection;
-use crate::endpoint::Endpoint;
+use crate::endpoint::HttpEndpoint;
 use crate::failure::{FailureKind, Lost, Reason};
-use crate::greeting::{Unmet, greet, is_unsupported, supported};
-use crate::http::Http;
+use crate::greeting::{FailedRequest, greet, is_unsupported, supported};
+use crate::http::HttpClient;
+use crate::notifications::Notifications;
 use crate::questions::{Handler, Questions};
 use crate::request::{Agreed, Session};
-use crate::spec::{self, ServerSpec, Transport};
-use crate::stdio::Stdio;
+use crate::spec::{ServerSpec, Stdio, Transport};
+use crate::stdio::StdioTransport;
 use crate::tap::{DISCOVER, Tap};
 use crate::tool_list::ToolList;
-use crate::watch::Notifications;
 
-const LIST: &str = "tools/list";
-
-/// The knowledge about a server that outlives its connections.
+/// The state of a server that outlives its connections.
 #[derive(Debug, Default)]
 pub(crate) struct ServerHistory {
     authorization: Mutex<Authorization>,
-    /// True if the last HTTP session was refused, and no call has gone through since.
+    /// True if the last HTTP session was refused, and no call has succeeded since.
     is_renewed: Arc<AtomicBool>,
     /// Generation of the tool list: incremented on a `list_changed`, a new login, or a refresh by
     /// the host.
     pub(crate) generation: Arc<watch::Sender<u64>>,
-    /// The clocks of the server's requests.
+    /// Stops the clocks of the server's requests.
     pub(crate) asking: Asking,
     /// The processes that have not ended.
     pub(crate) processes: TaskTracker,
 }
 
 impl ServerHistory {
-    /// The login that a start waits for, if it does.
+    /// The login that a start waits for, if any.
     pub(crate) fn held_up(&self) -> Option<AuthError> {
         self.authorization.lock().pending()
     }
@@ -82,21 +80,26 @@ struct Attempt<'a> {
     stderr: String,
 }
 
-/// A server that does not start.
-struct Failed {
+/// A failed attempt.
+struct AttemptError {
     reason: Reason,
     /// True if the connection ended at `server/discover`.
     at_discover: bool,
 }
 
-impl From<Reason> for Failed {
+impl From<Reason> for AttemptError {
     fn from(reason: Reason) -> Self {
-        let at_discover = false;
         Self {
             reason,
-            at_discover,
+            at_discover: false,
         }
     }
+}
+
+/// A failure after the transport was opened.
+enum HandshakeError {
+    Late(Reason),
+    Failed(FailedRequest),
 }
 
 impl Attempt<'_> {
@@ -118,15 +121,18 @@ impl Attempt<'_> {
 
     async fn connect_stdio(
         &mut self,
-        stdio: &spec::Stdio,
+        stdio: &Stdio,
         env: &BTreeMap<String, String>,
         may_discover: bool,
-    ) -> Result<(Connection, ToolList), Failed> {
+    ) -> Result<(Connection, ToolList), AttemptError> {
         let processes = &self.history.processes;
         let started = Child::start(stdio, env, &self.name, &self.redact, processes).await;
         let (child, stdin, stdout) = started?;
         let (exited, limit) = (child.exited(), self.spec.max_message_bytes);
-        let transport = |tap| Ok((Stdio::new(stdout, stdin, exited, tap, limit), None));
+        let transport = |tap| {
+            let transport = StdioTransport::new(stdout, stdin, exited, tap, limit);
+            Ok((transport, None))
+        };
         self.open(transport, Some(child), may_discover).await
     }
 
@@ -134,8 +140,8 @@ impl Attempt<'_> {
         &mut self,
         url: &str,
         headers: &BTreeMap<String, String>,
-    ) -> Result<(Connection, ToolList), Failed> {
-        // Without an endpoint nothing is authorized: a header is configured, or no login.
+    ) -> Result<(Connection, ToolList), AttemptError> {
+        // Without a login endpoint, requests have only the configured headers.
         let authorization = match self.spec.endpoint() {
             Ok(endpoint) => Authorization::new(&endpoint, &self.redact),
             Err(_) => Authorization::default(),
@@ -145,8 +151,8 @@ impl Attempt<'_> {
         let (redact, limit) = (self.redact.clone(), self.spec.max_message_bytes);
         let transport = |tap| {
             let endpoint =
-                Endpoint::new(url, headers, authorization, redact, tap, limit, is_renewed)?;
-            let http = Http(Arc::new(endpoint));
+                HttpEndpoint::new(url, headers, authorization, redact, tap, limit, is_renewed)?;
+            let http = HttpClient(Arc::new(endpoint));
             Ok((http.transport(), Some(http)))
         };
         self.open(transport, None, true).await
@@ -155,54 +161,46 @@ impl Attempt<'_> {
     /// Runs rmcp's service over a transport, greets the server and lists its tools.
     async fn open<T, E, A>(
         &mut self,
-        transport: impl FnOnce(Arc<Tap>) -> Result<(T, Option<Http>), String>,
+        transport: impl FnOnce(Arc<Tap>) -> Result<(T, Option<HttpClient>), Reason>,
         child: Option<Child>,
         may_discover: bool,
-    ) -> Result<(Connection, ToolList), Failed>
+    ) -> Result<(Connection, ToolList), AttemptError>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let asking = self.history.asking.clone();
-        let caller = Arc::clone(&self.spec.caller);
-        let questions = Questions::new(Arc::clone(&self.name), caller, asking);
-        let notifications = Arc::new(Notifications::new(
-            Arc::clone(&self.name),
-            self.redact.clone(),
-            questions.pages.clone(),
-            Arc::clone(&self.history.generation),
-        ));
-        let questions = Arc::new(questions);
+        let questions = Arc::new(self.questions());
+        let notifications = Arc::new(self.notifications(&questions));
         let tap = Tap::new(Arc::clone(&notifications));
-        let (transport, http) = transport(Arc::clone(&tap)).map_err(Reason::from)?;
+        let in_flight = Arc::clone(&tap.in_flight);
+        let (transport, http) = transport(tap)?;
         let handler = Handler {
             questions: Arc::clone(&questions),
-            tap: Arc::clone(&tap),
+            in_flight: Arc::clone(&in_flight),
         };
         let stop = CancellationToken::new();
         let running = serve_directly_with_ct(handler, transport, None, stop.clone());
-        // A start that is given up ends the service.
+        // Dropping this future ends the service.
         let guard = stop.clone().drop_guard();
         let mut session = Session {
             server: Arc::clone(&self.name),
             redact: self.redact.clone(),
             peer: running.peer().clone(),
-            tap: Arc::clone(&tap),
+            in_flight: Arc::clone(&in_flight),
             agreed: Agreed::default(),
             questions,
             http,
             logs: AtomicU8::new(u8::MAX),
         };
         let stopped = CancellationToken::new();
-        let tell = stopped.clone();
+        let on_stop = stopped.clone();
         tokio::spawn(async move {
             let _ = running.waiting().await;
-            tap.end("the connection was closed");
-            tell.cancel();
+            in_flight.end("the connection was closed");
+            on_stop.cancel();
         });
-        let fixed = self.spec.era.fixed();
-        let greeted = greet(&mut session, fixed, may_discover);
-        let greeted = self.in_time("waiting for its handshake", greeted).await;
+        let is_process = child.is_some();
+        let handshake = self.handshake(&mut session, may_discover, is_process).await;
         let connection = Connection {
             session: Arc::new(session),
             notifications,
@@ -211,55 +209,46 @@ impl Attempt<'_> {
             _stop: guard,
             stopped,
         };
-        let listed = match greeted {
-            Ok(Ok(())) => {
-                let listed = self.list(&connection);
-                self.in_time("waiting for its list of tools", listed).await
-            }
-            Ok(Err(unmet)) => Ok(Err(unmet)),
-            Err(late) => Err(late),
-        };
-        let mut failed = match listed {
-            Ok(Ok(list)) => return Ok((connection, list)),
-            Ok(Err(unmet)) => Failed {
-                at_discover: unmet.method == DISCOVER
-                    && fixed.is_none()
-                    && unmet.failure.is_closed(),
-                reason: self.problem(&connection, &unmet).await,
-            },
-            Err(late) => late.into(),
-        };
-        failed
-            .reason
-            .push_str(&connection.session.tap.take_unused());
-        self.stderr = connection.stderr();
-        connection.shut_down().await;
-        Err(failed)
+        match handshake {
+            Ok(list) => Ok((connection, list)),
+            Err(error) => Err(self.give_up(&connection, error).await),
+        }
     }
 
-    /// Awaits a part of the start within the time limit of the whole.
-    async fn in_time<T>(&self, part: &str, done: impl Future<Output = T>) -> Result<T, Reason> {
-        let limit = self.spec.start_timeout.as_millis();
-        let late = || match self.history.held_up() {
-            Some(error) => Reason::from(&error),
-            None => Reason::advise(
-                &format!("it was not ready within {limit} ms ({part})"),
-                "raise its `startTimeout` if it is slow to start",
-            ),
-        };
-        timeout_at(self.deadline, done).await.map_err(|_| late())
+    fn questions(&self) -> Questions {
+        let (caller, asking) = (Arc::clone(&self.spec.caller), self.history.asking.clone());
+        Questions::new(Arc::clone(&self.name), caller, asking)
     }
 
-    async fn list(&self, connection: &Connection) -> Result<ToolList, Unmet> {
-        let session = &connection.session;
-        let listed = session.list_tools(self.spec.start_timeout).await;
-        let listed = listed.map_err(|failure| Unmet {
-            method: LIST,
-            failure,
+    fn notifications(&self, questions: &Questions) -> Notifications {
+        let (redact, pages) = (self.redact.clone(), questions.pages.clone());
+        let generation = Arc::clone(&self.history.generation);
+        Notifications::new(Arc::clone(&self.name), redact, pages, generation)
+    }
+
+    /// Agrees on a protocol revision and lists the tools.
+    async fn handshake(
+        &self,
+        session: &mut Session,
+        may_discover: bool,
+        is_process: bool,
+    ) -> Result<ToolList, HandshakeError> {
+        let greeted = greet(session, self.spec.era.fixed(), may_discover);
+        let greeted = self.in_time("waiting for its handshake", greeted).await;
+        greeted
+            .map_err(HandshakeError::Late)?
+            .map_err(HandshakeError::Failed)?;
+        let listed = session.list_tools(self.spec.start_timeout);
+        let listed = self.in_time("waiting for its list of tools", listed).await;
+        let listed = listed.map_err(HandshakeError::Late)?.map_err(|failure| {
+            HandshakeError::Failed(FailedRequest {
+                method: "tools/list",
+                failure,
+            })
         });
         let mut list = listed?.list;
-        let unused = session.tap.take_unused();
-        if !unused.is_empty() && connection.child.is_some() {
+        let unused = session.in_flight.take_unused();
+        if !unused.is_empty() && is_process {
             let unused = unused.trim_start_matches("; ");
             list.warnings
                 .push(format!("{unused}; it should log to stderr"));
@@ -267,13 +256,44 @@ impl Attempt<'_> {
         Ok(list)
     }
 
+    /// Ends the connection of a failed attempt.
+    async fn give_up(&mut self, connection: &Connection, error: HandshakeError) -> AttemptError {
+        let mut failed = match error {
+            HandshakeError::Late(reason) => reason.into(),
+            HandshakeError::Failed(request) => AttemptError {
+                at_discover: request.method == DISCOVER
+                    && self.spec.era.fixed().is_none()
+                    && request.failure.is_closed(),
+                reason: self.explain(connection, &request).await,
+            },
+        };
+        let unused = connection.session.in_flight.take_unused();
+        failed.reason.push_str(&unused);
+        self.stderr = connection.stderr();
+        connection.shut_down().await;
+        failed
+    }
+
+    /// Awaits one step of the start, within the time limit of the whole start.
+    async fn in_time<T>(&self, step: &str, done: impl Future<Output = T>) -> Result<T, Reason> {
+        let limit = self.spec.start_timeout.as_millis();
+        let late = || match self.history.held_up() {
+            Some(error) => Reason::from(&error),
+            None => Reason::advise(
+                &format!("it was not ready within {limit} ms ({step})"),
+                "raise its `startTimeout` if it is slow to start",
+            ),
+        };
+        timeout_at(self.deadline, done).await.map_err(|_| late())
+    }
+
     /// Why the server cannot be used.
-    async fn problem(&self, connection: &Connection, unmet: &Unmet) -> Reason {
-        let Unmet { method, failure } = unmet;
+    async fn explain(&self, connection: &Connection, request: &FailedRequest) -> Reason {
+        let FailedRequest { method, failure } = request;
         let reason = Reason::clone(&failure.reason);
-        let what = match (&failure.kind, &self.spec.transport) {
-            (FailureKind::Refused(error), _) if is_unsupported(unmet) => {
-                return self.no_common(&supported(error)).into();
+        let problem = match (&failure.kind, &self.spec.transport) {
+            (FailureKind::Refused(error), _) if is_unsupported(request) => {
+                return self.no_common_revision(&supported(error)).into();
             }
             (FailureKind::Lost(_), Transport::Stdio(_)) => {
                 return connection.end_of_process().await;
@@ -294,10 +314,10 @@ impl Attempt<'_> {
             (FailureKind::Refused(_), _) => format!("it refused {method}"),
             _ => format!("its answer to {method} is malformed"),
         };
-        reason.map(|reason| format!("{what}: {}", self.redact.message(reason)))
+        reason.map(|reason| format!("{problem}: {}", self.redact.message(reason)))
     }
 
-    fn no_common(&self, offered: &[ProtocolVersion]) -> String {
+    fn no_common_revision(&self, offered: &[ProtocolVersion]) -> String {
         let offered: Vec<_> = offered.iter().map(ProtocolVersion::as_str).collect();
         let offered = match offered.join(", ") {
             none if none.is_empty() => "none".to_owned(),

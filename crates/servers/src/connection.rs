@@ -9,19 +9,23 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::call::{Round, ToolCall};
+use crate::call::ActiveCall;
 use crate::caller::Caller;
 use crate::child::Child;
 use crate::clock::Clock;
+use crate::current_list::CurrentList;
 use crate::failure::{Audience, CallFailure, FailureKind, Reason};
-use crate::list::{CurrentList, USUALLY_FRESH};
+use crate::in_flight::LISTEN;
+use crate::notifications::Notifications;
 use crate::request::Session;
+use crate::tool_call::ToolCall;
 use crate::tool_list::ToolList;
-use crate::watch::Notifications;
 
-/// The wait for the exit of a process that closed its output, for the message.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// The wait for the end of rmcp's service; it ends HTTP sessions in that time.
+/// The wait for the exit status of a process that closed its output, for the error.
+const EXIT_GRACE: Duration = Duration::from_millis(500);
+/// The time to live of a list whose server neither names one nor notifies of changes.
+const DEFAULT_LIST_TTL: Duration = Duration::from_secs(60);
+/// The wait for the end of rmcp's service, which ends HTTP sessions.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 
 /// A connected server. Dropping it ends the connection and the process.
@@ -46,49 +50,49 @@ impl Connection {
         list: &CurrentList,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
-        let mut round = Round {
+        let mut active = ActiveCall {
             session: &self.session,
             call,
             caller,
             list,
             taken: false,
         };
-        let mut failure = match round.run(clock).await {
+        let mut failure = match active.run(clock).await {
             Ok(result) => return Ok(result),
             Err(failure) => failure,
         };
         match &failure.kind {
-            // Made once more, a call of several rounds would ask the person again.
+            // Repeating a call of several rounds would ask the person again.
             FailureKind::Refused(error)
-                if round.taken && error.code == ErrorCode::HEADER_MISMATCH =>
+                if active.taken && error.code == ErrorCode::HEADER_MISMATCH =>
             {
                 return Err(CallFailure::input(error.message.clone().into_owned()));
             }
             FailureKind::Lost(_) => {}
             _ => return Err(failure),
         }
-        // The call reached the server, whichever request of it did not.
-        failure.sent |= round.taken;
+        // An earlier request of the call reached the server, even if this one did not.
+        failure.sent |= active.taken;
         if failure.is_closed() {
             let when = if failure.sent { "during" } else { "before" };
             let when = format!(" {when} the call");
             let reason = failure.reason.to(Audience::Operator);
-            *failure.reason = self.last_words(reason, &when).await.into();
+            *failure.reason = self.describe_end(reason, &when).await.into();
         }
         Err(failure)
     }
 
-    /// The time after which the list is asked for again although the server says nothing. Before
-    /// 2026-07-28 servers tell of changes.
-    pub(crate) fn list_holds(&self, list: &ToolList) -> Option<Duration> {
+    /// The time after which the list is requested again without a notification. `None` before
+    /// 2026-07-28, where servers always notify of changes.
+    pub(crate) fn list_ttl(&self, list: &ToolList) -> Option<Duration> {
+        let session = &self.session;
         let acknowledged = self.notifications.acknowledged();
-        let is_told = acknowledged.is_some_and(|id| self.session.tap.is_listening(&id));
-        let unsaid = || (!is_told).then_some(USUALLY_FRESH);
-        let says = self.session.is_stateless();
-        says.then(|| list.ttl.or_else(unsaid)).flatten()
+        let is_notified = acknowledged.is_some_and(|id| session.in_flight.has(&id, LISTEN));
+        let default = (!is_notified).then_some(DEFAULT_LIST_TTL);
+        list.ttl.or(default).filter(|_| session.is_stateless())
     }
 
-    /// Tells the server that the folders are others now, if it was offered folders.
+    /// Notifies the server of changed folders, if folders were offered to it.
     pub(crate) fn roots_changed(&self) {
         if self.session.is_stateless() || !self.session.questions.offers.roots {
             return;
@@ -104,13 +108,13 @@ impl Connection {
 
     /// True if it can take calls.
     pub(crate) fn is_open(&self) -> bool {
-        self.session.tap.closed().is_none()
+        self.session.in_flight.closed().is_none()
     }
 
-    /// The end of a process that was expected to go on.
+    /// Why a process that started cannot be used: its exit, or a closed output.
     pub(crate) async fn end_of_process(&self) -> Reason {
         let ended = match &self.child {
-            Some(child) => child.ended(LAST_WORDS).await,
+            Some(child) => child.ended(EXIT_GRACE).await,
             None => None,
         };
         match ended {
@@ -122,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// The end of its stderr, without secrets.
+    /// The last lines of stderr, without secrets.
     pub(crate) fn stderr(&self) -> String {
         let tail = self.child.as_ref().map(Child::stderr_tail);
         self.session.redact.redact(&tail.unwrap_or_default())
@@ -130,35 +134,36 @@ impl Connection {
 
     /// Waits for the end of the connection, which ends with its process.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + use<> {
-        self.session.tap.ended()
+        self.session.in_flight.ended()
     }
 
-    /// The way it ended, without secrets.
+    /// Why the connection ended, without secrets.
     pub(crate) async fn exit_reason(&self) -> String {
-        let lost = self.session.tap.lost().borrow().clone();
+        let lost = self.session.in_flight.lost().borrow().clone();
         let lost = lost.unwrap_or_else(|| "the server closed the connection".to_owned());
-        self.last_words(&lost, "").await
+        self.describe_end(&lost, "").await
     }
 
-    async fn last_words(&self, reason: &str, when: &str) -> String {
+    /// Describes the end of the connection, with the exit status and stderr of the process.
+    async fn describe_end(&self, reason: &str, when: &str) -> String {
         let Some(child) = &self.child else {
             return format!("{}{when}", self.session.redact.redact(reason));
         };
-        let mut words = match child.ended(LAST_WORDS).await {
+        let mut text = match child.ended(EXIT_GRACE).await {
             Some(status) => format!("the server ended with {status}{when}"),
             None => format!("{reason}{when}"),
         };
         let stderr = self.stderr();
         if !stderr.is_empty() {
-            words.push_str("; its last words on stderr: ");
-            words.push_str(&stderr);
+            text.push_str("; its last words on stderr: ");
+            text.push_str(&stderr);
         }
-        words
+        text
     }
 
     /// Ends the connection and the process.
     pub(crate) async fn shut_down(&self) {
-        self.session.tap.end("the connection was closed");
+        self.session.in_flight.end("the connection was closed");
         self.stop.cancel();
         let stopped = timeout(CLOSE_PATIENCE, self.stopped.cancelled());
         if stopped.await.is_err() {

@@ -1,9 +1,9 @@
-//! Single exchanges with an HTTP endpoint: configured headers, redirects, authorization, bodies of
-//! bounded size.
+//! Single exchanges with an HTTP endpoint: configured headers, redirects, authorization, body
+//! limits.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,21 +18,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::failure::{CallFailure, Lost};
+use crate::failure::{CallFailure, Lost, Reason};
 use crate::json_rpc;
 use crate::slot::Slot;
 use crate::tap::Tap;
 
-/// The time in which a TCP or TLS connection has to open.
+/// The time limit for opening a TCP or TLS connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time for which a connection is kept for the next request.
+/// The time that an unused connection is kept for the next request.
 const KEEP_IDLE: Duration = Duration::from_secs(3);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 3;
-/// The requests that are sent again for one message: the token may be refused first, and its scope
-/// then.
+/// Repetitions of a refused request: the server may refuse the token first and its scope then.
 const MAX_REFUSALS: usize = 2;
-/// The longest body of an error, in bytes.
+/// Bytes of an error's body.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Headers that the protocol sets.
 const RESERVED: [&str; 7] = [
@@ -45,28 +44,29 @@ const RESERVED: [&str; 7] = [
     "mcp-session-id",
 ];
 
-/// An endpoint, the state of its session, and the way to it.
-pub(crate) struct Endpoint {
+/// An HTTP endpoint, the client for it, and the state of its session.
+pub(crate) struct HttpEndpoint {
     pub(crate) client: Client,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) authorization: Authorization,
     pub(crate) redact: Redact,
     pub(crate) tap: Arc<Tap>,
+    /// Bytes of a message.
     pub(crate) limit: usize,
-    /// True if the session's own stream has been answered.
+    /// True if the request for the session's own stream was answered.
     pub(crate) stream: watch::Sender<bool>,
-    /// True if it has been open.
+    /// True if the stream has been open.
     pub(crate) has_stream: AtomicBool,
-    /// The login that the tools were listed with. Requests with another one have another
-    /// connection: another person may have other tools.
+    /// The login at the time of the tool list. Requests with a different login need a new
+    /// connection, because a different person may have different tools.
     pub(crate) login: OnceLock<Option<Arc<str>>>,
-    /// True if the session replaces one that was refused, and no call has gone through since.
+    /// True if the session replaces a refused one, and no call has succeeded since.
     pub(crate) is_renewed: Arc<AtomicBool>,
 }
 
-impl Endpoint {
-    /// Checks the configuration; connects to nothing.
+impl HttpEndpoint {
+    /// Checks the configuration, without connecting.
     pub(crate) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
@@ -75,8 +75,8 @@ impl Endpoint {
         tap: Arc<Tap>,
         limit: usize,
         is_renewed: Arc<AtomicBool>,
-    ) -> Result<Self, String> {
-        let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
+    ) -> Result<Self, Reason> {
+        let bad_url = |reason: &str| Reason::from(format!("its URL cannot be used: {reason}"));
         let url = Url::parse(url)
             .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -110,7 +110,8 @@ impl Endpoint {
         })
     }
 
-    /// Sends one request and awaits the headers of the response, whatever its status.
+    /// Sends a request and awaits the head of the response, of any status. A request that is
+    /// refused for its authorization is sent again with a new token.
     pub(crate) async fn exchange(
         &self,
         method: Method,
@@ -127,7 +128,7 @@ impl Endpoint {
             if let Some(login) = self.login.get()
                 && *login != self.authorization.login_id()
             {
-                let reason = "requests go with another login by now";
+                let reason = "the login has changed since the tools were listed";
                 self.tap.close(reason);
                 return Err(CallFailure::closed(reason, false));
             }
@@ -164,7 +165,7 @@ impl Endpoint {
         }
     }
 
-    /// The failure of a request without a response.
+    /// The failure for a request without a response.
     fn unsent(&self, error: reqwest::Error) -> CallFailure {
         if error.is_redirect() {
             let kind = Lost::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
@@ -223,11 +224,11 @@ impl Endpoint {
     }
 }
 
-/// Awaits an authorization, and marks the request as waiting meanwhile.
+/// Awaits an authorization. The slot shows meanwhile that the request waits for it.
 async fn waiting<T>(slot: Option<&Slot>, authorized: impl Future<Output = T>) -> T {
     let set = |is_waiting| {
         if let Some(slot) = slot {
-            slot.set_waiting(is_waiting);
+            slot.is_waiting.store(is_waiting, Ordering::Relaxed);
         }
     };
     set(true);
@@ -236,7 +237,7 @@ async fn waiting<T>(slot: Option<&Slot>, authorized: impl Future<Output = T>) ->
     authorized
 }
 
-/// Follows redirects that keep the method, within the origin: credentials go nowhere else.
+/// Follows only redirects that keep the method and the origin, so credentials go nowhere else.
 fn redirects(authorization: Authorization) -> Policy {
     Policy::custom(move |attempt| {
         let (next, before) = (attempt.url(), attempt.previous());
@@ -259,7 +260,7 @@ fn redirects(authorization: Authorization) -> Policy {
     })
 }
 
-/// The innermost error of a chain, such as "connection refused"; the outer ones repeat it.
+/// The innermost error of a chain, such as "connection refused".
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -268,10 +269,10 @@ fn innermost(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-fn configured(values: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+fn configured(values: &BTreeMap<String, String>) -> Result<HeaderMap, Reason> {
     let mut headers = HeaderMap::new();
     for (name, value) in values {
-        let bad = |reason: &str| format!("header {name:?} cannot be sent: {reason}");
+        let bad = |reason: &str| Reason::from(format!("header {name:?} cannot be sent: {reason}"));
         let parsed = HeaderName::from_str(name).map_err(|_| bad("its name is not allowed"))?;
         if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {
             return Err(bad("the protocol sets it itself; leave it out"));

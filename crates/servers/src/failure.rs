@@ -6,7 +6,7 @@ use std::time::Duration;
 use callgate_auth::AuthError;
 use rmcp::model::ErrorData;
 
-/// The audience of errors and reports, who gets advice that it can follow.
+/// The audience of an error or a report, which gets only advice that it can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Audience {
@@ -17,8 +17,8 @@ pub enum Audience {
     Caller,
 }
 
-/// Why a server cannot be used, in the words of each audience, without secrets. The `Display` form
-/// is the operator's.
+/// Why a server cannot be used, worded for each audience, without secrets. `Display` writes the
+/// operator's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     operator: String,
@@ -26,7 +26,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A problem that only the operator can mend, and how.
+    /// A problem that only the operator can fix, and how.
     pub(crate) fn advise(problem: &str, advice: &str) -> Self {
         Self {
             operator: format!("{problem}; {advice}"),
@@ -37,7 +37,7 @@ impl Reason {
         }
     }
 
-    /// The words for this audience.
+    /// The text for this audience.
     pub fn to(&self, audience: Audience) -> &str {
         match audience {
             Audience::Operator => &self.operator,
@@ -45,7 +45,7 @@ impl Reason {
         }
     }
 
-    /// The same change in the words of each audience.
+    /// Changes the text for each audience.
     pub(crate) fn map(self, change: impl Fn(&str) -> String) -> Self {
         Self {
             operator: change(&self.operator),
@@ -53,16 +53,16 @@ impl Reason {
         }
     }
 
-    /// The reason for which a server did not start; `stderr` is the end of its stderr.
+    /// The reason for a failed start; `stderr` is the end of the server's stderr.
     pub(crate) fn of_start(self, server: &str, stderr: &str) -> Self {
-        let mut words = String::new();
+        let mut tail = String::new();
         if !stderr.is_empty() {
-            words = format!("; its last words on stderr:\n{stderr}").replace('\n', "\n  ");
+            tail = format!("; its last words on stderr:\n{stderr}").replace('\n', "\n  ");
         }
         self.map(|reason| {
-            // Indented, the lines of the server's answer cannot pass for lines of Callgate.
+            // Indented lines of the server cannot be mistaken for lines of Callgate.
             let reason = reason.replace("\r\n", "\n").replace(['\n', '\r'], "\n  ");
-            format!("server `{server}` did not start: {reason}{words}")
+            format!("server `{server}` did not start: {reason}{tail}")
         })
     }
 
@@ -100,15 +100,15 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a call has no result: one clause for each audience, without secrets. The `Display` form is
-/// the operator's.
+/// Why a call has no result: a clause for each audience, without secrets. `Display` writes the
+/// operator's text.
 #[derive(Debug, Clone)]
 pub struct CallFailure {
     /// The kind of failure.
     pub kind: FailureKind,
     /// True if the server may have seen the call.
     pub sent: bool,
-    /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
+    /// A clause about unusable messages of the server; empty without any.
     pub unused: Box<str>,
     pub(crate) reason: Box<Reason>,
 }
@@ -116,19 +116,19 @@ pub struct CallFailure {
 /// The kind of a failure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FailureKind {
-    /// The tool is not the one that was decided on any more.
+    /// The tool's definition is not the one that was decided on.
     ToolChanged,
     /// The server answered with a JSON-RPC error.
     Refused(Box<ErrorData>),
-    /// Neither an answer nor a sign of work in this time.
+    /// Neither an answer nor progress in this time.
     Timeout(Duration),
     /// The request did not reach the server, or its answer did not come back.
     Lost(Lost),
     /// The answer is over this limit, in bytes.
     TooLarge(usize),
-    /// The answer makes no sense.
+    /// The answer is malformed.
     Malformed,
-    /// The server asks for input that it cannot have.
+    /// The server asks for input that cannot be given.
     Input,
 }
 
@@ -143,7 +143,7 @@ pub enum Lost {
     Status(u16),
     /// The server asks for authorization.
     Unauthorized,
-    /// There is no authorization; the reason says how to get it.
+    /// The authorization failed; the reason says how to get it.
     Authorization,
 }
 
@@ -176,7 +176,6 @@ impl CallFailure {
         Self::lost(Lost::Closed, reason, sent)
     }
 
-    /// An answer over this limit, in bytes.
     pub(crate) fn too_large(limit: usize) -> Self {
         let ask = format!(
             "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, a page)"
@@ -201,15 +200,15 @@ impl CallFailure {
         self.kind == FailureKind::Lost(Lost::Closed)
     }
 
-    /// The failure in the words of its audience.
+    /// The text for this audience.
     pub fn to(&self, audience: Audience) -> String {
         let is_malformed = self.kind == FailureKind::Malformed;
-        let what = if is_malformed {
+        let prefix = if is_malformed {
             "the answer is malformed: "
         } else {
             ""
         };
-        format!("{what}{}{}", self.reason.to(audience), self.unused)
+        format!("{prefix}{}{}", self.reason.to(audience), self.unused)
     }
 }
 

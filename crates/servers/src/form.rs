@@ -1,12 +1,12 @@
-//! Checks a person's answer to a form against the form's schema. Nothing is added to it.
+//! Checks a person's answer to a form against the form's schema, without adding to it.
 //!
-//! A schema that is none is ignored.
+//! An invalid schema is ignored.
 
 use callgate_schema::{Declared, Fit};
 use rmcp::model::ErrorData;
 use serde_json::{Map, Value, json};
 
-/// The caller's answer as the server gets it.
+/// Checks the caller's answer, and returns it in the form for the server.
 pub(crate) fn checked(
     mut result: Value,
     mode: &str,
@@ -14,7 +14,7 @@ pub(crate) fn checked(
 ) -> Result<Value, ErrorData> {
     match result.get("action").and_then(Value::as_str) {
         Some("accept") if mode == "form" => {}
-        // A page's content stays between the person and the page.
+        // What the person entered on a page is not for the server.
         Some(action @ ("accept" | "decline" | "cancel")) => {
             return Ok(json!({ "action": action }));
         }
@@ -50,12 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_fits_its_form() {
+    fn answer_is_checked_against_its_form() {
         let string = json!({ "type": "string", "minLength": 2, "maxLength": 3 });
         let properties = json!({ "a": string, "share": { "type": "boolean", "default": true } });
         let schema = json!({ "properties": properties, "required": ["a"] });
         for (content, expected) in [
-            // Nothing is added: the caller fills in defaults.
+            // The caller fills in defaults, so none is added here.
             (
                 json!({ "a": "ééé" }),
                 r#"{"action":"accept","content":{"a":"ééé"}}"#,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use callgate_auth::Redact;
 use tokio::sync::broadcast;
 
+use crate::notifications::Notifications;
 use crate::tap::Tap;
-use crate::watch::Notifications;
 
 /// Reads bytes as a message, or a batch of messages, of a server.
 pub fn read_message(bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! Messages to and from a streamable HTTP endpoint, under rmcp's worker, which keeps sessions,
+//! Messages to and from a streamable HTTP endpoint. rmcp's worker above it handles sessions,
 //! streams, resumption and concurrency.
 
 use std::collections::HashMap;
@@ -26,27 +26,28 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use tokio::time::timeout;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::HttpEndpoint;
 use crate::failure::{CallFailure, Lost};
+use crate::in_flight::LISTEN;
 use crate::json_rpc;
 use crate::slot::Slot;
-use crate::tap::{LISTEN, Tap};
+use crate::tap::Tap;
 
-/// The wait for the session's own stream before the first request: a server may ask there.
+/// The wait for the session's own stream before the first request: a server may send requests there.
 const STREAM_PATIENCE: Duration = Duration::from_millis(500);
-/// POSTs at a time.
+/// Concurrent POSTs.
 const MAX_POSTS: usize = 1_024;
-/// The longest wait before a stream is resumed, whatever the server says.
+/// The maximum wait before a stream is resumed.
 const MAX_RETRY_MS: u64 = 60_000;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const EVENTS: &str = "text/event-stream";
 const TOO_LONG: &str = "an event is over the limit";
 
-/// An endpoint. Clones are the same endpoint.
+/// The client of an endpoint. Clones share the endpoint.
 #[derive(Clone)]
-pub(crate) struct Http(pub(crate) Arc<Endpoint>);
+pub(crate) struct HttpClient(pub(crate) Arc<HttpEndpoint>);
 
-/// An exchange that gave no answer. The details are in the slot of its request.
+/// An exchange without an answer. The details are in the slot of its request.
 #[derive(Debug, thiserror::Error)]
 #[error("the exchange failed")]
 pub(crate) struct ExchangeFailed;
@@ -54,13 +55,13 @@ pub(crate) struct ExchangeFailed;
 type Error = StreamableHttpError<ExchangeFailed>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-impl fmt::Debug for Http {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http").finish_non_exhaustive()
+        f.debug_struct("HttpClient").finish_non_exhaustive()
     }
 }
 
-impl Http {
+impl HttpClient {
     /// rmcp's worker over this endpoint.
     pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Self> {
         // Exchanges use the endpoint's own URL, which may hold secrets.
@@ -70,7 +71,7 @@ impl Http {
         let mut resume = ExponentialBackoff::default();
         resume.max_delay = Some(Duration::from_millis(MAX_RETRY_MS));
         config.retry_config = Arc::new(resume);
-        // A call is decided about once for each session.
+        // A new session needs a new decision about the call, so rmcp must not repeat it there.
         config.reinit_on_expired_session = false;
         StreamableHttpClientTransport::with_client(self.clone(), config)
     }
@@ -79,11 +80,10 @@ impl Http {
         self.0.login.get().cloned().flatten()
     }
 
-    /// The reason for which a request is not sent yet, if it waits for authorization.
+    /// Why a request is not sent yet, if it waits for authorization.
     pub(crate) fn held_up(&self, slot: &Slot) -> Option<AuthError> {
-        slot.is_waiting()
-            .then(|| self.0.authorization.pending())
-            .flatten()
+        let is_waiting = slot.is_waiting.load(Ordering::Relaxed);
+        is_waiting.then(|| self.0.authorization.pending()).flatten()
     }
 
     /// Fails a request. rmcp gets a message that settles its id, or an error for a notification.
@@ -94,21 +94,23 @@ impl Http {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let id = id.ok_or(StreamableHttpError::Client(ExchangeFailed))?;
         let settled = self.0.tap.fail(id, failure).unwrap_or_else(|| {
-            let error = ErrorData::internal_error("nothing waits for it", None);
+            let error = ErrorData::internal_error("the request is over", None);
             ServerJsonRpcMessage::error(error, Some(id.clone()))
         });
         Ok(StreamableHttpPostResponse::Json(settled, None))
     }
 
-    /// Events whose data went through the tap. `id` is the request that the stream answers.
+    /// The events of a response, with data that the tap has read. `id` is the request that the
+    /// stream answers.
     fn tapped(&self, response: Response, id: Option<RequestId>) -> Events {
         let (tap, limit) = (Arc::clone(&self.0.tap), self.0.limit);
         let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), limit));
         events
-            .flat_map(move |event| stream::iter(pass_on(&tap, event, id.as_ref(), limit)))
+            .flat_map(move |event| stream::iter(tapped_event(&tap, event, id.as_ref(), limit)))
             .boxed()
     }
 
+    /// Reads the answer in a successful response.
     async fn answer(
         &self,
         response: Response,
@@ -122,20 +124,20 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            // In a session, the answer may come on another stream.
+            // In a session, the answer may come on a different stream.
             if self.0.tap.is_stateless() {
                 let reason = format!("HTTP status {status} is not an answer to a request");
                 return self.fail(Some(id), CallFailure::malformed(reason));
             }
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        // An answer can be nothing else, whatever its type says.
+        // The body is read as JSON, whatever its content type says.
         let kind: String = content_type(&response).chars().take(60).collect();
         let body = match self.0.read(response, self.0.limit).await {
             Ok(body) => body,
             Err(failure) => return self.fail(Some(id), failure),
         };
-        // One POST brings one message to rmcp: a batch has no other place.
+        // rmcp takes one message for each POST, so a batch cannot be passed on.
         let mut read = self.0.tap.incoming(&body, Some(id));
         match read.pop() {
             Some(message) if read.is_empty() => {
@@ -151,7 +153,7 @@ impl Http {
         }
     }
 
-    /// The answer in a response of another status.
+    /// Reads the answer in a response with an error status.
     async fn refusal(
         &self,
         response: Response,
@@ -170,7 +172,7 @@ impl Http {
             error = self.0.rpc_error(response).await;
         }
         let is_answer = |(error, of): &(ErrorData, Option<RequestId>)| {
-            id == of.as_ref() && !is_of_sessions(error)
+            id == of.as_ref() && !is_about_session(error)
         };
         let in_session = in_session && id.is_some();
         if in_session && !error.as_ref().is_some_and(is_answer) && self.is_forgotten(status) {
@@ -183,7 +185,7 @@ impl Http {
     }
 }
 
-impl StreamableHttpClient for Http {
+impl StreamableHttpClient for HttpClient {
     type Error = ExchangeFailed;
 
     async fn post_message(
@@ -204,7 +206,7 @@ impl StreamableHttpClient for Http {
         if session.is_some() && id.is_some() {
             self.await_stream().await;
         }
-        self.0.tap.outgoing(&message);
+        self.0.tap.register(&message);
         if let Some(id) = id {
             self.0.tap.sent(id);
         }
@@ -218,16 +220,16 @@ impl StreamableHttpClient for Http {
         };
         let body = json_rpc::text(&message).into();
         let exchange = self.0.exchange(Method::POST, headers, body, prompt, slot);
-        let given_up = async {
+        let cancelled = async {
             match slot {
-                Some(slot) => slot.over().cancelled().await,
+                Some(slot) => slot.over.cancelled().await,
                 None => std::future::pending().await,
             }
         };
         let response = tokio::select! {
             exchanged = exchange => exchanged,
-            // rmcp's worker does not give up a greeting by itself.
-            () = given_up => return self.fail(id, CallFailure::closed("it was given up", true)),
+            // rmcp's worker does not cancel a greeting.
+            () = cancelled => return self.fail(id, CallFailure::closed("it was cancelled", true)),
             () = self.0.tap.ended() => return Err(StreamableHttpError::TransportChannelClosed),
         };
         let response = match response {
@@ -237,17 +239,10 @@ impl StreamableHttpClient for Http {
         match (response.status().is_success(), id) {
             (false, _) => self.refusal(response, id, session.is_some()).await,
             (true, Some(id)) => {
-                match method {
-                    Some("tools/list") => {
-                        let login = || self.0.authorization.login_id();
-                        self.0.login.get_or_init(login);
-                    }
-                    Some("tools/call") => self.0.is_renewed.store(false, Ordering::Relaxed),
-                    _ => {}
-                }
+                self.record_success(method);
                 self.answer(response, id).await
             }
-            // Nothing is waited for; the body may never end.
+            // A notification has no answer, and the body may never end.
             (true, None) => Ok(StreamableHttpPostResponse::Accepted),
         }
     }
@@ -277,7 +272,7 @@ impl StreamableHttpClient for Http {
             self.0.has_stream.store(true, Ordering::Relaxed);
             return Ok(self.tapped(response, None));
         }
-        // Many servers have no such stream, and say so with 404.
+        // Many servers without such a stream answer with 404, too.
         if status == StatusCode::NOT_FOUND && self.0.has_stream.load(Ordering::Relaxed) {
             self.forgotten();
         }
@@ -306,7 +301,19 @@ impl StreamableHttpClient for Http {
     }
 }
 
-impl Http {
+impl HttpClient {
+    /// Records the login of the tool list, and that a call succeeded in this session.
+    fn record_success(&self, method: Option<&str>) {
+        match method {
+            Some("tools/list") => {
+                let login = || self.0.authorization.login_id();
+                self.0.login.get_or_init(login);
+            }
+            Some("tools/call") => self.0.is_renewed.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
     /// Waits a little for the session's own stream, once.
     async fn await_stream(&self) {
         let mut stream = self.0.stream.subscribe();
@@ -315,10 +322,9 @@ impl Http {
         self.0.stream.send_replace(true);
     }
 
-    /// True if a refusal of this status can mean that the server lost the session.
-    /// Servers that were restarted answer with any status that says that the client is at fault.
-    /// One refusal leads to one new session: refused there again, it is an answer. So is one before
-    /// the tools are listed: the session has never worked.
+    /// True if a refusal with this status can mean that the server lost the session. After a
+    /// restart, servers answer with various statuses of client errors. A second refusal in the new
+    /// session, or one before the tools were listed, is an answer and not the loss of the session.
     fn is_forgotten(&self, status: StatusCode) -> bool {
         let is_other = matches!(status.as_u16(), 401 | 403 | 408 | 429);
         status.is_client_error()
@@ -328,7 +334,7 @@ impl Http {
                 || !self.0.is_renewed.fetch_xor(true, Ordering::Relaxed))
     }
 
-    /// Lets the connection end: the next one has another session. Returns the failure of the
+    /// Lets the connection end, so that the next one has a new session. Returns the failure of the
     /// request, which the server did not carry out.
     fn forgotten(&self) -> CallFailure {
         let reason = "the server has ended the session";
@@ -337,8 +343,8 @@ impl Http {
     }
 }
 
-/// The events that rmcp gets for one event.
-fn pass_on(
+/// The events for rmcp in place of one event.
+fn tapped_event(
     tap: &Tap,
     event: Result<Sse, SseError>,
     id: Option<&RequestId>,
@@ -347,7 +353,7 @@ fn pass_on(
     let mut event = match event {
         Ok(event) => event,
         Err(error) => {
-            // An event over the limit is taken for the answer.
+            // An event over the limit counts as the answer.
             let id = id.filter(|_| error.to_string().contains(TOO_LONG));
             let settled = id.and_then(|id| tap.fail(id, CallFailure::too_large(limit)));
             let data = settled.and_then(|message| serde_json::to_string(&message).ok());
@@ -363,13 +369,13 @@ fn pass_on(
     let texts = messages.filter_map(|message| serde_json::to_string(message).ok());
     let mut events: Vec<_> = texts.map(|data| Ok(event.clone().data(data))).collect();
     if events.is_empty() {
-        // Its id and its retry time still count.
+        // rmcp still needs the event's id and retry time.
         events.push(Ok(event));
     }
     events
 }
 
-/// Bytes in which no event is longer than the limit.
+/// Ends a stream of events with an error if an event is longer than the limit.
 fn bounded(
     stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     limit: usize,
@@ -381,7 +387,7 @@ fn bounded(
         let end = end
             .filter_map(|end| memchr::memmem::rfind(&chunk, end))
             .max();
-        // An end that two chunks share is not seen. That is harmless for a bound.
+        // An end of an event that two chunks share is not found, which is harmless for a limit.
         event = match end {
             Some(at) => chunk.len() - at,
             None => event.saturating_add(chunk.len()),
@@ -393,21 +399,21 @@ fn bounded(
     })
 }
 
-/// True if an error with the id of a request may be about the session, and not an answer.
-fn is_of_sessions(error: &ErrorData) -> bool {
+/// True if an error with the id of a request may be about the session instead of the request.
+fn is_about_session(error: &ErrorData) -> bool {
     matches!(
         error.code,
         ErrorCode(-32_000 | -32_001) | ErrorCode::INVALID_REQUEST
     )
 }
 
-/// True if a response is a stream of events that can be read.
+/// True if a response is an uncompressed stream of events.
 fn is_events(response: &Response) -> bool {
     let types = content_type(response).split(',');
-    // Some servers and proxies set it twice.
+    // Some servers and proxies repeat the type.
     let types = types.map(|one| one.split(';').next().unwrap_or_default().trim());
     let mut types = types.filter(|essence| essence.contains('/')).peekable();
-    // Compressed content is not asked for.
+    // Compressed content is not requested.
     let is_plain = !response.headers().contains_key(CONTENT_ENCODING);
     is_plain && types.peek().is_some() && types.all(|one| one.eq_ignore_ascii_case(EVENTS))
 }
@@ -417,7 +423,7 @@ fn content_type(response: &Response) -> &str {
     value.map_or("", |value| value.to_str().unwrap_or("?"))
 }
 
-/// The headers of a request, in a session if there is one.
+/// The headers of a request.
 fn headers(
     custom: HashMap<HeaderName, HeaderValue>,
     accept: &'static str,

@@ -1,4 +1,4 @@
-//! The envelope of JSON-RPC messages, read leniently, and the text of those that go out.
+//! The envelope of JSON-RPC messages, read leniently, and the text of messages to the server.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The longest parameters, error data and greeting that become JSON values, in bytes.
+/// Bytes of parameters, error data and greetings that become JSON values.
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
-/// The bytes kept of each end of a message over the limit.
+/// Bytes kept of each end of a message over the limit.
 pub(crate) const END_BYTES: usize = 512;
 
 /// The members of a message.
@@ -33,7 +33,7 @@ pub(crate) struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     pub(crate) fn read(text: &'a str) -> Option<Self> {
-        // A struct can be read from an array, too.
+        // serde also reads a struct from an array.
         let is_object = text.starts_with('{');
         is_object.then(|| serde_json::from_str(text).ok()).flatten()
     }
@@ -43,7 +43,7 @@ impl<'a> Envelope<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Members(pub(crate) Arc<str>);
 
-/// The text of a message that goes out.
+/// The text of a message to the server.
 pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
     if let ClientJsonRpcMessage::Request(sent) = message
         && let Some(Members(members)) = sent.request.extensions().get()
@@ -58,7 +58,7 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
 }
 
-/// Reads a JSON-RPC error leniently: a server that fails should not fail twice.
+/// Reads a JSON-RPC error leniently, because a malformed error is still an error.
 pub(crate) fn read_error(error: &RawValue) -> ErrorData {
     let text = Some(error.get()).filter(|text| text.len() <= MAX_VALUE_BYTES);
     let mut error: Value = text
@@ -73,7 +73,7 @@ pub(crate) fn read_error(error: &RawValue) -> ErrorData {
     ErrorData::new(code, message, data.filter(|data| !data.is_null()))
 }
 
-/// An id as it was sent; a server may answer with it as a text, or as a decimal number.
+/// Reads the id of an answer. A server may have changed a number to a text or to a decimal number.
 pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
     let number = unquoted(id);
     let whole = match number.split_once('.') {
@@ -86,18 +86,18 @@ pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
     }
 }
 
-/// A number that may be written as a text.
+/// The digits of a number that may be written as a text.
 pub(crate) fn unquoted(number: &RawValue) -> &str {
     number.get().trim_matches('"').trim()
 }
 
-/// A message without the byte order mark that some writers put before it.
+/// A message without white space and a byte order mark around it.
 pub(crate) fn bare(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
 }
 
-/// The messages of a line: one, a batch, or several that follow each other. `None` if it is not
-/// JSON, or has no object.
+/// The messages of a line: one, a batch, or several in a row. `None` if it is not JSON or has no
+/// object.
 pub(crate) fn split(text: &str) -> Option<Vec<&str>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
@@ -110,12 +110,12 @@ pub(crate) fn split(text: &str) -> Option<Vec<&str>> {
     has_message.then_some(all)
 }
 
-/// True if a text that cannot be read is not an answer.
+/// True if an unreadable text is a request or a notification.
 pub(crate) fn has_method(text: &[u8]) -> bool {
     memchr::memmem::find(text, br#""method":"#).is_some_and(|at| at < END_BYTES)
 }
 
-/// The id in a text that cannot be read: before its result or error, or else at its end.
+/// Finds the id in an unreadable text: before its result or error, or else at its end.
 pub(crate) fn find_id(text: &[u8]) -> Option<RequestId> {
     if has_method(text) {
         return None;

@@ -1,11 +1,11 @@
 //! Internal crate of Callgate: connections to MCP servers and the calls of their tools.
 //!
-//! [`Servers::connect`] starts servers side by side; one that fails takes no other down.
-//! [`Servers::call`] makes a call that has been decided on. rmcp keeps the protocol; a transport
+//! [`Servers::connect`] starts servers in parallel; a failure of one does not affect the others.
+//! [`Servers::call`] makes a call that has been decided on. rmcp handles the protocol; a transport
 //! of this crate lies under it, so that results and arguments stay text.
 //!
-//! The values of a server's environment and headers are in no `Debug` form, no error and no log
-//! line of this crate.
+//! The values of a server's environment and headers never appear in `Debug` output, errors or log
+//! lines of this crate.
 
 mod backoff;
 mod call;
@@ -14,6 +14,7 @@ mod child;
 mod clock;
 mod connect;
 mod connection;
+mod current_list;
 mod endpoint;
 mod failure;
 mod form;
@@ -21,8 +22,11 @@ mod form;
 pub mod fuzzing;
 mod greeting;
 mod http;
+mod in_flight;
 mod json_rpc;
-mod list;
+mod listen;
+mod listing;
+mod notifications;
 mod questions;
 mod request;
 mod server_log;
@@ -35,10 +39,9 @@ mod stdio;
 mod supervise;
 mod tap;
 mod tasks;
+mod tool_call;
 mod tool_list;
-mod watch;
 
-pub use call::ToolCall;
 pub use caller::{
     Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root, Wanted,
     WantedKind,
@@ -47,6 +50,9 @@ pub use child::nesting;
 pub use failure::{Audience, CallFailure, FailureKind, Lost, Reason};
 pub use servers::Servers;
 pub use shared::Shared;
-pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};
+pub use spec::{
+    Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport, UnknownRevision,
+};
 pub use state::{Phase, ServerState, Status};
+pub use tool_call::ToolCall;
 pub use tool_list::ToolList;

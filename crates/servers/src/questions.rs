@@ -1,14 +1,15 @@
-//! A server's questions: forms, pages (MCP 2025-11-25, client/elicitation, "URL Mode Elicitation
-//! Requests"), model messages, folders. Each goes to the caller that it is for, or is declined in
-//! the protocol's own way.
+//! Requests of a server to its client: forms, pages (MCP 2025-11-25, client/elicitation, "URL Mode
+//! Elicitation Requests"), model messages, folders. Each goes to the caller of the call that it
+//! belongs to, or is declined as the protocol says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::join_all;
 use rmcp::ClientHandler;
-use rmcp::model::{CustomRequest, CustomResult, ErrorCode, ErrorData};
+use rmcp::model::{CustomRequest, CustomResult, ErrorCode, ErrorData, RequestId};
 use rmcp::service::{RequestContext, RoleClient};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
@@ -17,19 +18,33 @@ use url::Url;
 use crate::caller::{Caller, Offers, Refusal, Wanted, WantedKind};
 use crate::clock::Asking;
 use crate::form;
+use crate::in_flight::InFlight;
 use crate::json_rpc::MAX_VALUE_BYTES;
-use crate::tap::{Asked, Tap};
 
+/// The method by which a server's request reaches the [`Handler`].
+pub(crate) const FORWARD: &str = "callgate/ask";
 /// Questions of one server at a time. More are refused.
 const MAX_QUESTIONS: usize = 16;
 /// Questions to a person or a model from one call to the next.
-const MAX_FOR_CALL: usize = 160;
-/// The longest parameters of a question, in bytes; a sampling request brings a conversation.
+const MAX_PER_CALL: usize = 160;
+/// Bytes of the parameters of a question, except for sampling, which brings a conversation.
 const MAX_SMALL_BYTES: usize = 64 << 10;
-/// The pages that a server can say to be done before the first of them is read.
+/// Ids of finished pages that wait to be read.
 const MAX_DONE: usize = 64;
-/// The longest id of a page, in bytes.
+/// Bytes of a page's id.
 const MAX_ID_BYTES: usize = 1_024;
+
+/// A server's request in the form in which it reaches the [`Handler`]: the parameters of
+/// [`FORWARD`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ForwardedRequest {
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    /// The length of the parameters as the server wrote them.
+    pub(crate) bytes: usize,
+    /// The request of ours on whose own stream it came.
+    pub(crate) stream: Option<RequestId>,
+}
 
 /// The questions of one connection.
 #[derive(Debug)]
@@ -39,11 +54,12 @@ pub(crate) struct Questions {
     caller: Arc<dyn Caller>,
     /// The abilities that were announced when the connection was made.
     pub(crate) offers: Offers,
-    /// Tells the ids of pages that the server says are done.
+    /// Sends the ids of pages that the server reports as finished.
     pub(crate) pages: broadcast::Sender<String>,
     pub(crate) asking: Asking,
     places: Semaphore,
-    for_call: AtomicUsize,
+    /// The questions since the last call began.
+    count: AtomicUsize,
 }
 
 impl Questions {
@@ -55,28 +71,28 @@ impl Questions {
             pages: broadcast::channel(MAX_DONE).0,
             asking,
             places: Semaphore::new(MAX_QUESTIONS),
-            for_call: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
         }
     }
 
-    /// Begins a call, and with it a new count of questions.
+    /// Restarts the count of questions, because a call begins.
     pub(crate) fn begin_call(&self) {
-        self.for_call.store(0, Ordering::Relaxed);
+        self.count.store(0, Ordering::Relaxed);
     }
 
-    /// Answers one question.
-    async fn answer(&self, asked: &Asked, tap: &Tap) -> Result<Value, ErrorData> {
-        let (who, calls) = tap.caller(asked.stream.as_ref());
-        let tool = who.as_ref().map(|who| &*who.tool);
+    async fn answer(
+        &self,
+        request: &ForwardedRequest,
+        in_flight: &InFlight,
+    ) -> Result<Value, ErrorData> {
+        let (context, calls) = in_flight.context(request.stream.as_ref());
+        let tool = context.as_ref().map(|context| &*context.tool);
         let tool = tool.filter(|tool| !tool.is_empty());
-        let Asked {
-            method,
-            params,
-            bytes,
-            ..
-        } = asked;
-        let question = Wanted::new(WantedKind::of(method, *bytes)?, &self.server, tool, params);
-        let caller = who.as_ref().map_or(&self.caller, |who| &who.caller);
+        let kind = WantedKind::of(&request.method, request.bytes)?;
+        let question = Wanted::new(kind, &self.server, tool, &request.params);
+        let caller = context
+            .as_ref()
+            .map_or(&self.caller, |context| &context.caller);
         // The server may use only announced abilities, even if this caller has more.
         if let Some(declined) = question.declined(self.offers.and(caller.offers())) {
             return declined;
@@ -85,22 +101,22 @@ impl Questions {
         let full = |_| busy(format!("more than {MAX_QUESTIONS} requests at a time"));
         let _place = self.places.try_acquire().map_err(full)?;
         if question.kind != WantedKind::Roots
-            && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL
+            && self.count.fetch_add(1, Ordering::Relaxed) >= MAX_PER_CALL
         {
-            let message = format!("more than {MAX_FOR_CALL} requests for one call");
+            let message = format!("more than {MAX_PER_CALL} requests for one call");
             return Err(busy(message));
         }
         let _asking = self.asking.begin();
-        let mut lost = tap.lost();
-        // With the last call that it may be for, a question ends.
+        let mut lost = in_flight.lost();
+        // A question ends with the last call that it may belong to.
         let over = async {
             if calls.is_empty() {
                 std::future::pending::<()>().await;
             }
             join_all(calls.iter().map(CancellationToken::cancelled)).await;
         };
-        // The server may say that a page is done before the person has answered.
-        let done = self.page_done(params);
+        // The server may report a page as finished before the person has answered.
+        let done = self.page_done(&request.params);
         let answer = tokio::select! {
             biased;
             answer = caller.answer(question) => question.answered(answer),
@@ -108,13 +124,13 @@ impl Questions {
             _ = lost.wait_for(Option::is_some) => question.answered(Err(Refusal::Cancelled)),
         };
         if question.is_page() && answer.as_ref().is_ok_and(is_accepted) {
-            self.follow_page(&**caller, params, done);
+            self.follow_page(&**caller, &request.params, done);
         }
         answer
     }
 
-    /// Waits until the server says that a page is done, from now on; false if the connection ends
-    /// before.
+    /// Waits until the server reports from now on that a page is finished; false if the connection
+    /// ends first.
     pub(crate) fn page_done(&self, page: &Value) -> impl Future<Output = bool> + use<> {
         let (mut pages, id) = (self.pages.subscribe(), page_id(page).map(str::to_owned));
         async move {
@@ -128,7 +144,7 @@ impl Questions {
         }
     }
 
-    /// Has the caller hear when an opened page is done.
+    /// Notifies the caller when an opened page is finished.
     pub(crate) fn follow_page(
         &self,
         caller: &dyn Caller,
@@ -136,11 +152,11 @@ impl Questions {
         done: impl Future<Output = bool> + Send + 'static,
     ) {
         if let Some(id) = page_id(page)
-            && let Some(hears) = caller.page_opened(&self.server, id)
+            && let Some(on_done) = caller.page_opened(&self.server, id)
         {
             tokio::spawn(async move {
                 if done.await {
-                    hears();
+                    on_done();
                 }
             });
         }
@@ -151,7 +167,7 @@ impl Questions {
 #[derive(Debug, Clone)]
 pub(crate) struct Handler {
     pub(crate) questions: Arc<Questions>,
-    pub(crate) tap: Arc<Tap>,
+    pub(crate) in_flight: Arc<InFlight>,
 }
 
 impl ClientHandler for Handler {
@@ -160,11 +176,11 @@ impl ClientHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
-        let asked: Option<Asked> = request.params_as().ok().flatten();
-        let asked = asked.ok_or_else(not_found)?;
+        let request: Option<ForwardedRequest> = request.params_as().ok().flatten();
+        let request = request.ok_or_else(not_found)?;
         let answer = tokio::select! {
-            answer = self.questions.answer(&asked, &self.tap) => answer,
-            // rmcp sends no answer to a request that the server gave up.
+            answer = self.questions.answer(&request, &self.in_flight) => answer,
+            // rmcp sends no answer to a request that the server cancelled.
             () = context.ct.cancelled() => Err(not_found()),
         };
         answer.map(CustomResult)
@@ -183,7 +199,7 @@ impl WantedKind {
             Self::Elicit | Self::Roots => MAX_SMALL_BYTES,
         };
         if bytes > max {
-            let message = format!("its params have {bytes} bytes, and {max} are the most");
+            let message = format!("its params have {bytes} bytes, over the limit of {max}");
             return Err(ErrorData::invalid_params(message, None));
         }
         Ok(kind)
@@ -191,13 +207,13 @@ impl WantedKind {
 }
 
 impl Wanted<'_> {
-    /// The answer to a question that is not offered, or cannot be shown.
+    /// The answer without asking the caller, if it does not offer this or the page cannot be shown.
     pub(crate) fn declined(self, offers: Offers) -> Option<Result<Value, ErrorData>> {
         let invalid = |message: String| Some(Err(ErrorData::invalid_params(message, None)));
         let params = self.params;
         match self.kind {
             WantedKind::Elicit if !offers.form && !offers.url => {
-                // No person has refused.
+                // "decline" would say that a person refused.
                 Some(Ok(json!({ "action": "cancel" })))
             }
             WantedKind::Elicit => match mode(params) {
@@ -216,12 +232,11 @@ impl Wanted<'_> {
         }
     }
 
-    /// True if it asks to open a page.
     pub(crate) fn is_page(self) -> bool {
         self.kind == WantedKind::Elicit && mode(self.params) == "url"
     }
 
-    /// The caller's answer in the protocol's form.
+    /// Turns the caller's answer into the protocol's form.
     pub(crate) fn answered(self, answer: Result<Value, Refusal>) -> Result<Value, ErrorData> {
         let params = self.params;
         match (self.kind, answer) {
@@ -233,18 +248,17 @@ impl Wanted<'_> {
             (WantedKind::Elicit, Err(Refusal::Declined)) => Ok(json!({ "action": "decline" })),
             (WantedKind::Elicit, Err(_)) => Ok(json!({ "action": "cancel" })),
             (_, Err(Refusal::Unsupported)) => Err(not_found()),
-            // The code that the specification gives for it.
+            // The specification's code for a refusal.
             (_, Err(refusal)) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
         }
     }
 }
 
-/// True if a person agreed.
 pub(crate) fn is_accepted(answer: &Value) -> bool {
     answer["action"] == "accept"
 }
 
-/// An elicitation without a mode is a form.
+/// The mode of an elicitation. Default: a form.
 fn mode(params: &Value) -> &str {
     match params.get("mode") {
         None => "form",
@@ -262,7 +276,7 @@ pub(crate) fn page_id(params: &Value) -> Option<&str> {
     id.filter(|id| (1..=MAX_ID_BYTES).contains(&id.len()))
 }
 
-/// The fault of a page's address.
+/// Why a page's URL cannot be opened, if so.
 pub(crate) fn address_fault(params: &Value) -> Option<String> {
     let Some(url) = params.get("url").and_then(Value::as_str) else {
         return Some("the page has no URL".to_owned());

@@ -1,4 +1,4 @@
-//! One request to a server: its cancellation, its answer as text.
+//! Requests to a server: cancellation, and answers as text.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,12 +17,13 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, LogLevel, Offers};
 use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Lost};
-use crate::http::Http;
+use crate::http::HttpClient;
+use crate::in_flight::InFlight;
 use crate::json_rpc::Members;
 use crate::questions::Questions;
 use crate::server_log;
 use crate::slot::{CallContext, Slot};
-use crate::tap::{DISCOVER, INITIALIZE, Tap};
+use crate::tap::{DISCOVER, INITIALIZE};
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -36,11 +37,11 @@ pub(crate) struct Session {
     pub(crate) server: Arc<str>,
     pub(crate) redact: Redact,
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) tap: Arc<Tap>,
+    pub(crate) in_flight: Arc<InFlight>,
     pub(crate) agreed: Agreed,
     pub(crate) questions: Arc<Questions>,
-    pub(crate) http: Option<Http>,
-    /// The least important log messages that a server of an older revision was asked for.
+    pub(crate) http: Option<HttpClient>,
+    /// The lowest log level that was set at a server of an older revision.
     pub(crate) logs: AtomicU8,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Agreed {
     pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: bool,
-    /// True if it tells of changes of its tool list.
+    /// True if it notifies of changes of its tool list.
     pub(crate) tools_changes: bool,
     pub(crate) logging: bool,
 }
@@ -59,12 +60,12 @@ pub(crate) struct Agreed {
 /// A request to send.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The request as rmcp sees it. If there are `members`, only the values that become headers.
+    /// The request as rmcp sees it. With `members`, it holds only the values that become headers.
     pub(crate) sent: ClientRequest,
-    /// The members of `params` as text, in place of the values.
+    /// The members of `params` as text, sent instead of the values.
     pub(crate) members: Option<String>,
-    /// The caller and the tool, if it is made for a call.
-    pub(crate) who: Option<CallContext>,
+    /// The call that it belongs to.
+    pub(crate) context: Option<CallContext>,
 }
 
 impl Request {
@@ -79,25 +80,25 @@ impl Request {
         Self {
             sent,
             members: None,
-            who: None,
+            context: None,
         }
     }
 }
 
-/// Cancels a request that nothing waits for any more.
+/// Cancels a request on drop, if it is still in flight.
 struct CancelGuard {
     handle: Option<RequestHandle<RoleClient>>,
     slot: Slot,
-    tap: Arc<Tap>,
+    in_flight: Arc<InFlight>,
 }
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {
-        self.tap.leave(&self.slot);
+        self.in_flight.cancel(&self.slot);
         if let Some(handle) = self.handle.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // A handle that is dropped cancels nothing.
+            // Dropping the handle would not cancel the request.
             runtime.spawn(handle.cancel(Some("the caller gave it up".to_owned())));
         }
     }
@@ -107,6 +108,11 @@ impl Session {
     /// True if every request describes the client (2026-07-28).
     pub(crate) fn is_stateless(&self) -> bool {
         !self.agreed.version.has_initialize()
+    }
+
+    /// True if some arguments may have to be sent as headers, too.
+    pub(crate) fn mirrors_arguments(&self) -> bool {
+        self.http.is_some() && self.is_stateless()
     }
 
     /// Sends a request and awaits its answer within this time.
@@ -119,7 +125,7 @@ impl Session {
         self.request_within(request, &mut clock).await
     }
 
-    /// Sends a request and awaits its answer within the clock.
+    /// Sends a request and awaits its answer within the clock's limits.
     pub(crate) async fn request_within(
         &self,
         request: Request,
@@ -128,19 +134,20 @@ impl Session {
         Ok(self.send(request, Some(clock)).await?.0)
     }
 
-    /// Sends a request without a time limit, or within the clock.
+    /// Sends a request and awaits its answer: the text, and the result that rmcp read from it.
+    /// Without a clock there is no time limit.
     pub(crate) async fn send(
         &self,
         request: Request,
         clock: Option<&mut Clock>,
     ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
-        let slot = Slot::new(request.who.clone());
+        let slot = Slot::new(request.context.clone());
         let answer = pin!(self.exchange(request, slot.clone()));
         let answer = match clock {
-            Some(clock) => clock.limit(slot.progress_events(), answer).await,
+            Some(clock) => clock.limit(&slot.progress_events, answer).await,
             None => answer.await,
         };
-        answer.map_err(|failure| self.explained(&slot, failure))
+        answer.map_err(|failure| self.explain(&slot, failure))
     }
 
     async fn exchange(
@@ -149,7 +156,7 @@ impl Session {
         slot: Slot,
     ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
         let mut options = PeerRequestOptions::no_options();
-        options.meta = self.meta(request.who.as_ref());
+        options.meta = self.meta(request.context.as_ref());
         let mut sent = request.sent;
         let is_greeting = matches!(sent.method(), DISCOVER | INITIALIZE);
         let extensions = sent.extensions_mut();
@@ -160,7 +167,7 @@ impl Session {
         let mut guard = CancelGuard {
             handle: None,
             slot: slot.clone(),
-            tap: Arc::clone(&self.tap),
+            in_flight: Arc::clone(&self.in_flight),
         };
         let answer = match self.peer.send_request_with_option(sent, options).await {
             // Greetings cannot be cancelled.
@@ -168,7 +175,7 @@ impl Session {
             Ok(handle) => (&mut guard.handle.insert(handle).rx).await.ok(),
             Err(_) => None,
         };
-        // It is answered: there is nothing to cancel.
+        // An answered request need not be cancelled.
         guard.handle = None;
         let result = answer.and_then(Result::ok);
         match slot.take() {
@@ -179,7 +186,7 @@ impl Session {
 
     /// The failure of a request for which the transport has no answer.
     fn unanswered(&self) -> CallFailure {
-        match &*self.tap.lost().borrow() {
+        match &*self.in_flight.lost().borrow() {
             Some(reason) => CallFailure::closed(reason.as_str(), true),
             None if self.peer.is_transport_closed() => {
                 CallFailure::closed("the connection was closed", false)
@@ -191,9 +198,9 @@ impl Session {
         }
     }
 
-    /// A failure without secrets, with the login that a request waited for until its time was over,
-    /// or what was read and could not be used.
-    fn explained(&self, slot: &Slot, mut failure: CallFailure) -> CallFailure {
+    /// Removes secrets from a failure. A timeout while the request waited for a login becomes the
+    /// login's error; other failures get the unusable messages of the server.
+    fn explain(&self, slot: &Slot, mut failure: CallFailure) -> CallFailure {
         match failure.kind {
             FailureKind::Refused(error) => {
                 return CallFailure::refused(self.redacted_error(*error));
@@ -210,7 +217,7 @@ impl Session {
             FailureKind::Lost(_) => {}
             _ => return failure,
         }
-        failure.unused = self.tap.unused().into();
+        failure.unused = self.in_flight.unused().into();
         failure
     }
 
@@ -222,24 +229,24 @@ impl Session {
         error
     }
 
-    /// The description of the client in a request of the newest revision.
-    fn meta(&self, who: Option<&CallContext>) -> Option<RequestMetaObject> {
+    /// The description of the client that each request of the newest revision carries.
+    fn meta(&self, context: Option<&CallContext>) -> Option<RequestMetaObject> {
         if !self.is_stateless() {
             return None;
         }
-        let offers = who.map_or(self.questions.offers, |who| who.caller.offers());
+        let caller = context.map(|context| &*context.caller);
+        let offers = caller.map_or(self.questions.offers, Caller::offers);
         let mut meta = RequestMetaObject::new();
         meta.set_protocol_version(self.agreed.version.clone());
         meta.set_client_info(program());
         meta.set_client_capabilities(capabilities(offers));
-        if let Some(level) = self.log_level(who.map(|who| &*who.caller)) {
+        if let Some(level) = self.log_level(caller) {
             meta.0.0.insert(LOG_LEVEL.to_owned(), json!(level));
         }
         Some(meta)
     }
 
-    /// The least important log messages that the host's log or this caller takes, if the server
-    /// writes any.
+    /// The lowest log level that the host's log or this caller wants, if the server logs at all.
     pub(crate) fn log_level(&self, caller: Option<&dyn Caller>) -> Option<LogLevel> {
         let levels = [server_log::level(), caller.and_then(Caller::logs)];
         let min = levels.into_iter().flatten().min();
@@ -247,7 +254,7 @@ impl Session {
     }
 }
 
-/// This program, as servers are told.
+/// This program's name and version, for servers.
 pub(crate) fn program() -> Implementation {
     Implementation::new("callgate", env!("CARGO_PKG_VERSION"))
 }

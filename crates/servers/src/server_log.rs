@@ -16,19 +16,19 @@ use tracing::level_filters::LevelFilter;
 use crate::caller::LogLevel;
 
 const TARGET: &str = "callgate_servers";
-/// The longest message, in characters.
+/// Characters of a message.
 const MAX_MESSAGE: usize = 4_000;
-/// The longest name of a logger, in characters.
+/// Characters of a logger's name.
 const MAX_LOGGER: usize = 100;
-/// The longest log notification, in bytes; a longer one is left out.
+/// Bytes of a log notification; a longer one is dropped.
 const MAX_BYTES: usize = 4 << 20;
-/// The longest line of stderr, in characters; the rest of it is left out.
+/// Characters of a line of stderr; the rest is dropped.
 const MAX_LINE: usize = 4 << 10;
-/// Lines of a server that are logged at once, and each second after that.
+/// Lines of a server that are logged at once, and then in each second.
 const BURST: u32 = 100;
 const PER_SECOND: u32 = 10;
 
-/// The least important messages that the host's log takes, if it takes any.
+/// The lowest level that the host's log records; `None` if it is off.
 pub(crate) fn level() -> Option<LogLevel> {
     Some(match LevelFilter::current().into_level()? {
         Level::ERROR => LogLevel::Error,
@@ -38,15 +38,15 @@ pub(crate) fn level() -> Option<LogLevel> {
     })
 }
 
-/// A server's log message, fit to be shown.
+/// A server's log message that is safe to show.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Message {
+pub(crate) struct LogMessage {
     pub(crate) level: LogLevel,
     pub(crate) logger: Option<String>,
     pub(crate) data: Value,
 }
 
-impl Message {
+impl LogMessage {
     /// Reads the parameters of a `notifications/message`.
     pub(crate) fn read(server: &str, params: &str, redact: &Redact) -> Option<Self> {
         #[derive(Deserialize)]
@@ -70,7 +70,7 @@ impl Message {
             // Numbers are redacted here: their digits change when they are printed.
             redact.redact_value(&mut data);
             let text = fit(&data.to_string(), MAX_MESSAGE, redact);
-            // A text that was cut is not JSON.
+            // A cut text is not JSON.
             data = serde_json::from_str(&text).unwrap_or(Value::String(text));
         }
         Some(Self {
@@ -87,7 +87,7 @@ impl Message {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        // The level is a part of the call site.
+        // tracing needs the level at compile time.
         macro_rules! log {
             ($level:ident) => {
                 tracing::$level!(target: TARGET, server, logger, "a server logs: {text}")
@@ -102,10 +102,10 @@ impl Message {
     }
 }
 
-/// A server's text as people may see it: without secrets, with control characters escaped, and no
-/// longer than this many characters.
+/// Makes a server's text safe to show: without secrets, with control characters escaped, cut to
+/// `max` characters.
 pub(crate) fn fit(text: &str, max: usize, redact: &Redact) -> String {
-    // It is cut after its secrets are replaced: a part of a cut secret would stay.
+    // Secrets are replaced before the cut, because a part of a secret would not be recognised.
     let searched = max.saturating_mul(4).saturating_add(64 << 10);
     let redacted = redact.redact_start(text, searched);
     let mut is_cut = text.len() > searched;
@@ -133,7 +133,7 @@ fn is_unfit(character: char) -> bool {
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Limits the rate of one server's lines. A line of its own tells how many were left out.
+/// Limits the rate of one server's lines, and logs how many were dropped.
 #[derive(Debug)]
 pub(crate) struct FloodGate {
     server: Arc<str>,
@@ -152,7 +152,7 @@ impl FloodGate {
         }
     }
 
-    /// Counts a line and tells whether it may be logged.
+    /// Counts a line. True if it may be logged.
     pub(crate) fn admit(&self) -> bool {
         if self.rate.check().is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
@@ -162,8 +162,8 @@ impl FloodGate {
         true
     }
 
-    /// Logs the number of lines left out since the last report, as an error, so that it is seen
-    /// wherever the lines were.
+    /// Logs the number of lines dropped since the last report, as an error, so that it is seen
+    /// whatever the log level is.
     fn report(&self) {
         let count = self.left_out.swap(0, Ordering::Relaxed);
         if count > 0 {
@@ -202,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_bounded_and_without_secrets() {
-        let read = |params: &str| Message::read("s", params, &redact());
+    fn log_messages_are_bounded_and_redacted() {
+        let read = |params: &str| LogMessage::read("s", params, &redact());
         let message = read(r#"{"level":"warning","logger":"a\u001b[2K","data":"x hunter2!"}"#);
         let message = message.expect("a message");
         assert_eq!(message.level, LogLevel::Warning);

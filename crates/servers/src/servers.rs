@@ -1,4 +1,4 @@
-//! The servers of one host: started side by side, called, ended together.
+//! The servers of one host: started in parallel, called, ended together.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -10,25 +10,22 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::call::ToolCall;
 use crate::failure::{CallFailure, Reason};
 use crate::spec::ServerSpec;
 use crate::state::{Phase, ServerState};
 use crate::supervise::{Server, Supervised};
+use crate::tool_call::ToolCall;
 
 /// Connections to MCP servers.
 #[derive(Debug, Clone)]
-pub struct Servers(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    servers: Vec<Supervised>,
+pub struct Servers {
+    servers: Arc<[Supervised]>,
     changes: Arc<watch::Sender<u64>>,
 }
 
 impl Servers {
-    /// Starts all servers that are to be connected to at the start, side by side, and returns when
-    /// each is ready or has failed. Dropping the future ends what has been started.
+    /// Starts, in parallel, all servers that are connected at the start, and returns when each is
+    /// ready or has failed. Dropping the future ends the started servers.
     pub async fn connect(specs: Vec<ServerSpec>) -> Self {
         let servers = Self::start(specs);
         let is_starting = |server: &ServerState| server.phase == Phase::Starting;
@@ -36,7 +33,7 @@ impl Servers {
         servers
     }
 
-    /// Begins to start all servers that are to be connected to at the start, side by side.
+    /// Begins to start, in parallel, all servers that are connected at the start.
     pub fn start(specs: Vec<ServerSpec>) -> Self {
         let changes = Arc::new(watch::Sender::default());
         let mut names = HashSet::new();
@@ -45,11 +42,11 @@ impl Servers {
             Supervised::start(spec, is_unique, &changes)
         });
         let servers = servers.collect();
-        Self(Arc::new(Inner { servers, changes }))
+        Self { servers, changes }
     }
 
-    /// Waits while a server is in such a state. `waiting` hears the names of those that are, at
-    /// first and after each change.
+    /// Waits while a server is in an awaited state. `waiting` gets the names of these servers, now
+    /// and after each change.
     pub async fn wait_while(
         &self,
         is_awaited: impl Fn(&ServerState) -> bool,
@@ -69,26 +66,22 @@ impl Servers {
         }
     }
 
-    /// The state of each server, in the order in which they were given.
+    /// The state of each server, in the order of the configuration.
     pub fn list(&self) -> impl ExactSizeIterator<Item = ServerState> {
-        self.0.servers.iter().map(|server| server.state())
+        self.servers.iter().map(|server| server.state())
     }
 
     /// Changes whenever [`Servers::list`] changes.
     pub fn watch(&self) -> watch::Receiver<u64> {
-        self.0.changes.subscribe()
+        self.changes.subscribe()
     }
 
     /// Calls a tool and returns the `result` of the server's answer as text. Dropping the future
     /// cancels the call.
     pub async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
-        match self.find(call.server) {
-            Some(server) => server.call(&call).await,
-            None => {
-                let reason = format!("there is no server `{}`", call.server);
-                Err(CallFailure::closed(reason, false))
-            }
-        }
+        let server = self.known(call.server);
+        let server = server.map_err(|reason| CallFailure::closed(reason, false))?;
+        server.call(&call).await
     }
 
     /// True if the hints of this server count in decisions.
@@ -98,67 +91,61 @@ impl Servers {
 
     /// Refreshes the tool lists whose TTL has expired.
     pub fn refresh_stale(&self) {
-        self.0
-            .servers
-            .iter()
-            .for_each(|server| server.refresh_if_stale());
+        self.servers.iter().for_each(|it| it.refresh_if_stale());
     }
 
-    /// True if the tool lists are the newest that are known of.
+    /// True if no newer tool list is known to exist.
     pub fn is_settled(&self) -> bool {
-        self.0.servers.iter().all(|server| server.is_settled())
+        self.servers.iter().all(|server| server.is_settled())
     }
 
-    /// Waits until the tool lists are the newest that are known of now, and no longer than `within`.
+    /// Waits for the tool lists of all changes so far, but no longer than `within`.
     pub async fn settle(&self, within: Duration) {
-        let servers = self.0.servers.iter();
+        let servers = self.servers.iter();
         let listed = join_all(servers.map(|server| server.listed(server.generation())));
         let _ = timeout(within, listed).await;
     }
 
-    /// True if a call of this server has to wait until it is connected to.
+    /// True if a call of this server has to wait for the connection.
     pub fn needs_connect(&self, server: &str) -> bool {
         self.find(server).is_some_and(Server::needs_connect)
     }
 
-    /// Connects to a server in use, unless it is connected, within its time limit.
+    /// Connects to an enabled server within its time limit, unless it is connected.
     pub async fn connect_to(&self, server: &str) -> Result<(), Reason> {
         self.known(server)?.connect().await
     }
 
-    /// Takes a server into use and connects to it, within its time limit.
+    /// Enables a server and connects to it within its time limit.
     pub async fn enable(&self, server: &str) -> Result<(), Reason> {
         self.known(server)?.enable().await
     }
 
-    /// Takes a server out of use.
-    pub async fn disable(&self, server: &str) -> Result<(), String> {
+    /// Disables a server, and ends its connection.
+    pub async fn disable(&self, server: &str) -> Result<(), Reason> {
         self.known(server)?.disable().await;
         Ok(())
     }
 
-    /// Tells servers of 2025-11-25 and before that the folders of their own callers
+    /// Notifies servers of 2025-11-25 and before that the folders of their own callers
     /// ([`ServerSpec::caller`]) have changed.
     pub fn roots_changed(&self) {
-        self.0
-            .servers
-            .iter()
-            .for_each(|server| server.roots_changed());
+        self.servers.iter().for_each(|it| it.roots_changed());
     }
 
-    /// Ends all servers side by side: their input is closed, then they get SIGTERM after a second,
-    /// and SIGKILL a second later.
+    /// Ends all servers in parallel: closes their input, sends SIGTERM after a second, and SIGKILL a
+    /// second later.
     pub async fn shut_down(&self) {
-        join_all(self.0.servers.iter().map(Supervised::shut_down)).await;
+        join_all(self.servers.iter().map(Supervised::shut_down)).await;
     }
 
-    fn known(&self, name: &str) -> Result<&Server, String> {
+    fn known(&self, name: &str) -> Result<&Server, Reason> {
         let found = self.find(name);
-        found.ok_or_else(|| format!("there is no server `{name}`"))
+        found.ok_or_else(|| format!("there is no server `{name}`").into())
     }
 
     fn find(&self, name: &str) -> Option<&Server> {
-        let mut servers = self.0.servers.iter();
+        let mut servers = self.servers.iter();
         let found = servers.find(|server| server.spec.name == name);
         found.map(Deref::deref)
     }

@@ -1,20 +1,20 @@
-//! Values that equal owners share, such as the tool lists of several users of one host.
+//! Equal values that several owners share, such as the tool lists of the users of a host.
 
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Values in use, each once. A value is dropped with its last owner.
+/// Values in use, without duplicates. A value is dropped with its last owner.
 #[derive(Debug)]
 pub struct Shared<T>(Mutex<Vec<Weak<T>>>);
 
 impl<T> Shared<T> {
-    /// No values.
+    /// A collection without values.
     pub const fn empty() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// The value in use for which `is_same` holds, else a new one.
+    /// The value in use that `is_same` accepts, or else a new one.
     pub fn get(&self, is_same: impl Fn(&T) -> bool, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let mut values = self.0.lock();
         values.retain(|value| value.strong_count() > 0);

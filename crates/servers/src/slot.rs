@@ -1,7 +1,8 @@
 //! The place for the answer of one request.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -21,54 +22,45 @@ pub(crate) struct CallContext {
 /// The result of one request as text, or its failure.
 pub(crate) type Answer = Result<Box<RawValue>, CallFailure>;
 
-/// The place for the answer of one request. Clones are the same one.
+/// The place for the answer of one request. Clones are the same place.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Slot(Arc<State>);
+pub(crate) struct Slot(Arc<SlotState>);
 
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct SlotState {
     answer: Mutex<Option<Answer>>,
-    who: Option<CallContext>,
-    is_waiting: AtomicBool,
-    progress_events: Notify,
-    over: CancellationToken,
+    /// The call that the request belongs to.
+    pub(crate) context: Option<CallContext>,
+    /// True while the request waits for authorization.
+    pub(crate) is_waiting: AtomicBool,
+    /// Notified for each progress notification.
+    pub(crate) progress_events: Notify,
+    /// Cancelled when the answer is no longer waited for.
+    pub(crate) over: CancellationToken,
 }
 
 impl Slot {
-    pub(crate) fn new(who: Option<CallContext>) -> Self {
-        let state = State::default();
-        Self(Arc::new(State { who, ..state }))
+    pub(crate) fn new(context: Option<CallContext>) -> Self {
+        Self(Arc::new(SlotState {
+            context,
+            ..SlotState::default()
+        }))
     }
 
     pub(crate) fn fill(&self, answer: Answer) {
-        *self.0.answer.lock() = Some(answer);
+        *self.answer.lock() = Some(answer);
     }
 
     pub(crate) fn take(&self) -> Option<Answer> {
-        self.0.answer.lock().take()
+        self.answer.lock().take()
     }
+}
 
-    pub(crate) fn who(&self) -> Option<&CallContext> {
-        self.0.who.as_ref()
-    }
+impl Deref for Slot {
+    type Target = SlotState;
 
-    /// True if the request waits for authorization.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.0.is_waiting.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_waiting(&self, is_waiting: bool) {
-        self.0.is_waiting.store(is_waiting, Ordering::Relaxed);
-    }
-
-    /// Cancelled when nothing waits for the answer any more.
-    pub(crate) fn over(&self) -> &CancellationToken {
-        &self.0.over
-    }
-
-    /// Notified for each progress notification.
-    pub(crate) fn progress_events(&self) -> &Notify {
-        &self.0.progress_events
+    fn deref(&self) -> &SlotState {
+        &self.0
     }
 }
 

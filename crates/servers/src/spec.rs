@@ -1,4 +1,4 @@
-//! A server as the host configures it.
+//! The configuration of a server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +10,12 @@ use std::time::Duration;
 use callgate_auth::{AuthError, Endpoint, OAuth, Redact, Source, url_secrets};
 use futures::future::try_join_all;
 use rmcp::model::ProtocolVersion;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
 use crate::caller::{Caller, NoCaller};
+use crate::failure::Reason;
 use crate::tool_list::ToolList;
 
 /// One server to start.
@@ -22,67 +24,71 @@ pub struct ServerSpec {
     /// The server's name in calls and messages, unique among the servers.
     pub name: String,
     /// The program or the endpoint.
+    #[doc(hidden)]
     pub transport: Transport,
-    /// The protocol revision to speak. Default: found out.
+    /// The protocol revision to speak. Default: the newest that the server speaks.
+    #[doc(hidden)]
     pub era: EraSetting,
     /// True if the server's hints about its tools (`readOnlyHint`) count in decisions. Default:
     /// false.
     pub trusted: bool,
     /// The time from the start until the tools are listed. Default: 30 s.
     pub start_timeout: Duration,
-    /// The time that one `tools/call` may go without a sign of work: its result, or progress.
-    /// Default: 60 s.
+    /// The time limit of one `tools/call` without a result or progress. Default: 60 s.
     pub call_timeout: Duration,
-    /// The time that one `tools/call` may take in all. Default: 10 minutes.
+    /// The total time limit of one `tools/call`. Default: 10 minutes.
     pub max_call_time: Duration,
-    /// The largest message of the server, in bytes. Default: 64 MiB.
+    /// The maximum size of a message of the server, in bytes. Default: 64 MiB.
     pub max_message_bytes: usize,
     /// The caller for requests that belong to no call; its offers are announced to the server.
-    /// Default: offers nothing.
+    /// Default: [`NoCaller`].
+    #[doc(hidden)]
     pub caller: Arc<dyn Caller>,
-    /// Its purpose, in one line. Default: none.
+    /// The server's purpose, in one line. Default: none.
     pub description: Option<String>,
-    /// When it is connected to. Default: [`Connect::Always`].
+    /// When to connect the server. Default: at the start.
+    #[doc(hidden)]
     pub connect: Connect,
-    /// The time after which an unused server is disconnected, if it is connected to for calls; the
+    /// The time after which an unused server is disconnected, unless it is always connected; the
     /// next call connects it again. Default: 5 minutes.
     pub idle: Option<Duration>,
-    /// Its tool list of an earlier time, used until there is a newer one. Default: none.
+    /// The server's tool list from an earlier process, used until there is a newer one. Default:
+    /// none.
+    #[doc(hidden)]
     pub remembered: Option<Remembered>,
-    /// The time for which a tool list holds when the server does not say. Default: 1 h.
+    /// The time to live of a tool list whose server does not name one. Default: 1 h.
     pub list_ttl: Duration,
 }
 
 /// When a server is connected to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Connect {
-    /// At the start, and for as long as it is in use.
+    /// At the start, and as long as it is enabled.
     #[default]
     Always,
-    /// When it is called; at the start only if there is no [`ServerSpec::remembered`] list, or an
-    /// old one.
+    /// When it is called; at the start only if there is no remembered list, or an old one.
     Lazy,
-    /// Not before it is enabled; then as with [`Connect::Lazy`].
+    /// Not before it is enabled; then as `lazy`.
     Manual,
-    /// Only when it is called or its list is wanted, also without a remembered list. Hosts choose
-    /// it; no configuration does.
+    /// Only for calls and requested lists, even without a remembered list. For hosts; not available
+    /// in the configuration.
     #[serde(skip)]
     OnDemand,
 }
 
-/// A tool list of an earlier time.
+/// A tool list from an earlier process.
 #[derive(Debug, Clone)]
 pub struct Remembered {
     /// The list.
     pub list: Arc<ToolList>,
-    /// Its age.
+    /// The age of the list.
     pub age: Duration,
 }
 
 impl ServerSpec {
-    /// A program to start with these arguments, with every default: no environment but `PATH` and
-    /// `HOME`.
+    /// A program to start with these arguments. Everything else has its default: the environment
+    /// has only `PATH` and `HOME`.
     pub fn stdio(
         name: impl Into<String>,
         command: impl AsRef<Path>,
@@ -96,7 +102,7 @@ impl ServerSpec {
         Self::new(name, Transport::Stdio(stdio))
     }
 
-    /// A streamable HTTP endpoint, with every default and no headers.
+    /// A streamable HTTP endpoint. Everything else has its default.
     pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
         let url = url.into();
         let http = Http {
@@ -106,7 +112,19 @@ impl ServerSpec {
         Self::new(name, Transport::Http(http))
     }
 
-    /// A server with every default.
+    /// Adds a variable of the program's environment, or a header of every request over HTTP.
+    #[must_use]
+    pub fn value(mut self, name: impl Into<String>, value: &str) -> Self {
+        let values = match &mut self.transport {
+            Transport::Stdio(stdio) => &mut stdio.env,
+            Transport::Http(http) => &mut http.headers,
+        };
+        values.insert(name.into(), Source::text(value));
+        self
+    }
+
+    /// A server with defaults for everything else.
+    #[doc(hidden)]
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
         Self {
             name: name.into(),
@@ -126,12 +144,15 @@ impl ServerSpec {
         }
     }
 
-    /// The time for which this list holds while the server is not connected.
+    /// The time to live of this list while the server is not connected.
+    #[doc(hidden)]
     pub fn list_ttl(&self, list: &ToolList) -> Duration {
         list.ttl.unwrap_or(self.list_ttl)
     }
 
-    /// Where to log in at this server.
+    /// The endpoint for a login at this server. The error: [`AuthError`] if the server takes no
+    /// login, or its URL is not valid.
+    #[doc(hidden)]
     pub fn endpoint(&self) -> Result<Endpoint, AuthError> {
         let unfit = |reason: &str| Err(AuthError::no_login(&self.name, reason));
         let http = match &self.transport {
@@ -155,24 +176,21 @@ impl ServerSpec {
         })
     }
 
-    /// True if it is connected to only when it is called.
+    /// True if it is not connected at the start, but by the first call.
     pub(crate) fn starts_idle(&self) -> bool {
-        let holds = |it: &Remembered| it.age < self.list_ttl(&it.list);
+        let is_current = |it: &Remembered| it.age < self.list_ttl(&it.list);
         match self.connect {
             Connect::OnDemand => true,
-            Connect::Lazy => self.remembered.as_ref().is_some_and(holds),
+            Connect::Lazy => self.remembered.as_ref().is_some_and(is_current),
             Connect::Always | Connect::Manual => false,
         }
     }
 }
 
-/// A program or an endpoint. The `Debug` form names variables and headers but shows no values,
-/// leaves arguments out, and cuts a URL before its query: all of these may hold secrets.
+/// A program or an endpoint. `Debug` names variables and headers but shows no values, omits
+/// arguments, and cuts a URL before its query, because all of these may hold secrets.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one for each server, for as long as it is"
-)]
+#[expect(clippy::large_enum_variant, reason = "each server has only one")]
 pub enum Transport {
     /// A child process that speaks over its standard input and output.
     Stdio(Stdio),
@@ -181,14 +199,14 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Hides the secrets of the transport. Values that are looked up are added then.
+    /// A redaction of the transport's secrets, without those that are looked up later.
     pub(crate) fn redact(&self) -> Redact {
         let mut values: Vec<(String, String)> = Vec::new();
         let mut parts = Vec::new();
         let known = self.sources().iter();
         let known = known.filter_map(|(name, source)| Some((name, source.known()?)));
         for (name, value) in known {
-            // A server that repeats a token does so without its scheme.
+            // Servers repeat a token without its scheme.
             let token = value
                 .split_once(' ')
                 .map(|(_scheme, token)| token.to_owned());
@@ -212,7 +230,7 @@ impl Transport {
         let secrets = secrets.iter();
         let secrets = secrets.map(|(name, value)| (name.clone(), value.clone()));
         for (name, value) in secrets.chain(parts) {
-            // A part that is a whole value has the name of the value.
+            // A secret that is also a whole value is shown by the value's name.
             if !values.iter().any(|(_, given)| *given == value) {
                 values.push((name, value));
             }
@@ -227,23 +245,23 @@ impl Transport {
         }
     }
 
-    /// The values of the environment or the headers, which `redact` then hides.
+    /// Looks up the values of the environment or the headers. `redact` then hides them.
     pub(crate) async fn look_up(
         &self,
         redact: &Redact,
-    ) -> Result<BTreeMap<String, String>, String> {
+    ) -> Result<BTreeMap<String, String>, Reason> {
         let looked_up = self.sources().iter().map(|(name, source)| async move {
             let value = match source.known() {
                 Some(value) => value,
                 None => {
                     let value = source.resolve(name, redact).await;
-                    value.map_err(|reason| format!("there is no value for {name:?}: {reason}"))?
+                    value.map_err(|error| format!("there is no value for {name:?}: {error}"))?
                 }
             };
             if let (Self::Http(_), Some((_scheme, token))) = (self, value.split_once(' ')) {
                 redact.learn(name, token).await;
             }
-            Ok::<_, String>((name.clone(), value))
+            Ok::<_, Reason>((name.clone(), value))
         });
         Ok(try_join_all(looked_up).await?.into_iter().collect())
     }
@@ -254,15 +272,15 @@ impl Transport {
 pub struct Stdio {
     /// A program: a path, or a name looked up in `PATH`.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// Its whole environment, beside `PATH` and `HOME`, which are the host's unless they are given
-    /// here. Values are looked up at each start.
+    /// The whole environment, except for `PATH` and `HOME`, which default to the host's. Values are
+    /// looked up at each start.
     pub env: BTreeMap<String, Source>,
-    /// Other secrets, by the names to show in their place: parts of the arguments or of the
+    /// Other secrets, by the names that are shown instead: parts of the arguments or of the
     /// environment.
     pub secrets: BTreeMap<String, String>,
-    /// Its working directory. Default: the host's.
+    /// The working directory. Default: the host's.
     pub cwd: Option<PathBuf>,
 }
 
@@ -276,8 +294,8 @@ pub struct Http {
     pub headers: BTreeMap<String, Source>,
     /// Other secrets, as in [`Stdio::secrets`]: parts of the URL or of headers.
     pub secrets: BTreeMap<String, String>,
-    /// The login; `None` for never. Default: as the server says, with a login that a person has
-    /// made before.
+    /// The settings of logins; `None` if the server takes no login. Default: whatever the server
+    /// requires, with an existing login.
     pub oauth: Option<OAuth>,
 }
 
@@ -299,7 +317,7 @@ impl Http {
         names.any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
-    /// The URL up to its query and without user information, for messages.
+    /// The URL for messages: without query and user information.
     pub(crate) fn shown_url(&self) -> String {
         let plain = self.url.split(['?', '#']).next().unwrap_or_default();
         match plain.split_once("://") {
@@ -336,38 +354,37 @@ impl fmt::Debug for Http {
     }
 }
 
-/// The protocol revision to speak with a server: one and no other, or, by default, the newest that
-/// the server speaks, found out at its start.
+/// The protocol revision to speak with a server. Default: the newest that the server speaks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EraSetting(Option<ProtocolVersion>);
 
 impl EraSetting {
-    /// The revision that is configured.
+    /// The configured revision.
     pub(crate) fn fixed(&self) -> Option<&ProtocolVersion> {
         self.0.as_ref()
     }
 }
 
-impl FromStr for EraSetting {
-    type Err = String;
+/// The name of a protocol revision that Callgate does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown protocol revision {0:?}; write \"auto\" or one of {known}", known = known_revisions())]
+pub struct UnknownRevision(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" {
-            return Ok(Self(None));
-        }
-        let known = ProtocolVersion::KNOWN_VERSIONS;
-        match known.iter().find(|known| known.as_str() == text) {
+fn known_revisions() -> String {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().rev();
+    let known = known.map(|known| format!("{:?}", known.as_str()));
+    known.collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for EraSetting {
+    type Err = UnknownRevision;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRevision> {
+        let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        match known.find(|known| known.as_str() == text) {
             Some(version) => Ok(Self(Some(version.clone()))),
-            None => {
-                let known = known
-                    .iter()
-                    .rev()
-                    .map(|known| format!("{:?}", known.as_str()));
-                let known = known.collect::<Vec<_>>().join(", ");
-                Err(format!(
-                    "unknown protocol revision {text:?}; write \"auto\" or one of {known}"
-                ))
-            }
+            None if text == "auto" => Ok(Self(None)),
+            None => Err(UnknownRevision(text.to_owned())),
         }
     }
 }
@@ -426,7 +443,7 @@ mod tests {
             );
         }
         expect![[r#"unknown protocol revision "2020"; write "auto" or one of "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05""#]]
-            .assert_eq(&"2020".parse::<EraSetting>().unwrap_err());
+            .assert_eq(&"2020".parse::<EraSetting>().unwrap_err().to_string());
     }
 
     #[test]

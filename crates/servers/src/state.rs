@@ -1,7 +1,7 @@
-//! The state of a server, and the one place where it changes.
+//! The state of a server, and the only code that changes it.
 //!
 //! The supervising task changes it step by step. Enabling, disabling and closing change it from
-//! outside and begin a new *epoch*: a step of an older epoch changes nothing any more.
+//! outside and begin a new *epoch*; steps of an older epoch are ignored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,58 +18,57 @@ use crate::tool_list::ToolList;
 pub struct ServerState {
     /// The server's name.
     pub name: String,
-    /// Its purpose, by the host's configuration.
+    /// The server's purpose, from the host's configuration.
     pub description: Option<String>,
-    /// True if its hints count in decisions.
+    /// True if the server's hints count in decisions.
     pub trusted: bool,
-    /// Its tool list.
+    /// The tool list.
     pub status: Status,
-    /// Why it did not start, as long as it never has. A tool list is then of an earlier time.
+    /// Why the server did not start, as long as it never has. A tool list is then a remembered one.
     pub failed: Option<Reason>,
-    /// Its connection.
+    /// The connection.
     pub phase: Phase,
-    /// True if this process asked for the tool list.
-    pub heard: bool,
+    /// True if this process received the tool list from the server.
+    pub received: bool,
     /// The age of the tool list; `None` without a list, or if the age is not known.
     pub age: Option<Duration>,
-    /// True if the list may be out of date: the server is down, the list is older than it holds, or
-    /// the last attempt at a new one failed.
+    /// True if the list may be out of date: the server is down, the list's time to live is over, or
+    /// the last request for a new list failed.
     pub stale: bool,
 }
 
 /// The tool list of a server.
 #[derive(Debug, Clone)]
 pub enum Status {
-    /// The list, of now or of an earlier time. Another list is another [`ToolList`].
+    /// The current or remembered list. A changed list is a new allocation.
     Ready(Arc<ToolList>),
-    /// There is none: the server did not start.
+    /// No list, because the server did not start.
     Failed(Reason),
-    /// There is none: the server was never connected to.
+    /// No list, because the server was never connected.
     Unknown,
 }
 
 /// The connection of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// It is connected.
+    /// Connected.
     Up,
-    /// It is being connected to.
+    /// Being connected.
     Starting,
-    /// It is connected to when it is called.
+    /// Connected by the next call.
     Idle,
-    /// It ended or did not start, and is started again; the reason, without secrets.
+    /// Ended or not started, and to be started again; the reason, without secrets.
     Down(Reason),
-    /// It is not in use: calls fail until it is enabled.
+    /// Out of use: calls fail until the server is enabled.
     Disabled,
     /// The servers were shut down.
     Closed,
 }
 
-/// The connection of a server, with what belongs to it.
+/// A [`Phase`] with the data that belongs to it.
 #[derive(Debug, Clone)]
-pub(crate) enum State {
+pub(crate) enum Stage {
     Up(Arc<Connection>),
-    /// It is being started, after it was idle or disabled.
     Starting,
     Idle,
     Down(Down),
@@ -80,18 +79,18 @@ pub(crate) enum State {
 /// A server that is to be started again.
 #[derive(Debug, Clone)]
 pub(crate) struct Down {
-    /// The way it ended, or why it did not start, without secrets.
+    /// Why it ended or did not start, without secrets.
     pub(crate) reason: Reason,
     pub(crate) did_not_start: bool,
     pub(crate) retry_at: Instant,
-    /// True if it is started again only for a call.
+    /// True if only a call starts it again.
     pub(crate) awaits_call: bool,
 }
 
-/// The state of a server and its uses.
+/// The stage of a server, and its uses.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
-    pub(crate) state: State,
+    pub(crate) stage: Stage,
     /// Incremented by each change from outside.
     pub(crate) epoch: u64,
     pub(crate) uses: usize,
@@ -106,7 +105,7 @@ pub(crate) struct StatusCell {
     pub(crate) changes: Arc<watch::Sender<u64>>,
 }
 
-/// One use of a server. It is not disconnected meanwhile.
+/// A use of a server, which keeps it connected.
 #[derive(Debug)]
 pub(crate) struct Use<'a>(&'a StatusCell);
 
@@ -121,9 +120,9 @@ impl Drop for Use<'_> {
 }
 
 impl StatusCell {
-    pub(crate) fn new(state: State, changes: Arc<watch::Sender<u64>>) -> Self {
+    pub(crate) fn new(stage: Stage, changes: Arc<watch::Sender<u64>>) -> Self {
         let lifecycle = Lifecycle {
-            state,
+            stage,
             epoch: 0,
             uses: 0,
             last_use: Instant::now(),
@@ -144,8 +143,8 @@ impl StatusCell {
     }
 
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
-        match &self.now().state {
-            State::Up(connection) => Some(Arc::clone(connection)),
+        match &self.now().stage {
+            Stage::Up(connection) => Some(Arc::clone(connection)),
             _ => None,
         }
     }
@@ -154,54 +153,54 @@ impl StatusCell {
     pub(crate) fn begin_use(&self) -> Use<'_> {
         self.lifecycle.send_if_modified(|lifecycle| {
             lifecycle.uses += 1;
-            !matches!(lifecycle.state, State::Up(_))
+            !matches!(lifecycle.stage, Stage::Up(_))
         });
         Use(self)
     }
 
-    /// Has an idle server started for its tool list.
+    /// Starts an idle server for its tool list.
     pub(crate) fn wake(&self) {
         self.change(|lifecycle| {
-            let is_idle = matches!(lifecycle.state, State::Idle);
-            is_idle.then(|| lifecycle.state = State::Starting)
+            let is_idle = matches!(lifecycle.stage, Stage::Idle);
+            is_idle.then(|| lifecycle.stage = Stage::Starting)
         });
     }
 
-    /// Takes a step in an epoch. A step of an older epoch is not taken.
-    pub(crate) fn step(&self, epoch: u64, next: State) {
+    /// Takes a step, unless its epoch is over.
+    pub(crate) fn step(&self, epoch: u64, next: Stage) {
         self.change(|lifecycle| {
             (lifecycle.epoch == epoch).then(|| {
-                lifecycle.state = next;
+                lifecycle.stage = next;
                 lifecycle.last_use = Instant::now();
             })
         });
     }
 
-    /// Makes an unused server idle, and hands out its connection to be ended.
+    /// Makes an unused server idle, and returns the connection to be ended.
     pub(crate) fn make_idle(&self, epoch: u64, unused: Duration) -> Option<Arc<Connection>> {
         self.change(|lifecycle| {
             let is_unused = lifecycle.uses == 0 && lifecycle.last_use.elapsed() >= unused;
-            let is_up = lifecycle.epoch == epoch && matches!(lifecycle.state, State::Up(_));
-            (is_unused && is_up).then(|| lifecycle.replace(State::Idle))
+            let is_up = lifecycle.epoch == epoch && matches!(lifecycle.stage, Stage::Up(_));
+            (is_unused && is_up).then(|| lifecycle.replace(Stage::Idle))
         })?
     }
 
-    /// Has a server that is not connected started at once.
+    /// Starts a server now, unless it is connected, starting or closed.
     pub(crate) fn start_now(&self) {
         self.change(|lifecycle| {
-            use State::{Disabled, Down, Idle};
-            let is_off = matches!(lifecycle.state, Idle | Down(_) | Disabled);
+            use Stage::{Disabled, Down, Idle};
+            let is_off = matches!(lifecycle.stage, Idle | Down(_) | Disabled);
             is_off.then(|| {
                 lifecycle.epoch += 1;
-                lifecycle.state = State::Starting;
+                lifecycle.stage = Stage::Starting;
             })
         });
     }
 
-    /// Ends everything and hands out the connection to be ended. `last` is `Disabled` or `Closed`.
-    pub(crate) fn end(&self, last: State) -> Option<Arc<Connection>> {
+    /// Disables or closes a server, and returns the connection to be ended.
+    pub(crate) fn end(&self, last: Stage) -> Option<Arc<Connection>> {
         self.change(|lifecycle| {
-            let is_open = !matches!(lifecycle.state, State::Closed);
+            let is_open = !matches!(lifecycle.stage, Stage::Closed);
             is_open.then(|| {
                 lifecycle.epoch += 1;
                 lifecycle.replace(last)
@@ -209,8 +208,8 @@ impl StatusCell {
         })?
     }
 
-    /// Notifies those who watch the servers.
-    pub(crate) fn tell(&self) {
+    /// Notifies the watchers of the servers.
+    pub(crate) fn notify(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
@@ -221,15 +220,15 @@ impl StatusCell {
             changed = change(lifecycle);
             changed.is_some()
         });
-        changed.inspect(|_| self.tell())
+        changed.inspect(|_| self.notify())
     }
 }
 
 impl Lifecycle {
-    /// Puts another state in the place of this one, and hands out the connection.
-    fn replace(&mut self, next: State) -> Option<Arc<Connection>> {
-        match std::mem::replace(&mut self.state, next) {
-            State::Up(connection) => Some(connection),
+    /// Changes the stage, and returns the connection of the stage before.
+    fn replace(&mut self, next: Stage) -> Option<Arc<Connection>> {
+        match std::mem::replace(&mut self.stage, next) {
+            Stage::Up(connection) => Some(connection),
             _ => None,
         }
     }

@@ -1,5 +1,5 @@
 //! The streams of a server's process as an rmcp `Transport`: lines of bounded length, and
-//! messages written in the order in which they were sent.
+//! messages written in the order of sending.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,28 +20,28 @@ use crate::failure::{CallFailure, Lost};
 use crate::json_rpc::{self, END_BYTES};
 use crate::tap::Tap;
 
-/// The bytes that may wait for a server that does not read. Calls that were given up wait, too.
+/// Bytes that wait for a server that does not read, those of cancelled calls included.
 const MAX_UNREAD: u32 = 64 << 20;
-/// The wait for answers that a server wrote before it exited.
+/// The time to read answers that a server wrote before it exited.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
 
-/// A message on its way to the server.
+/// A message in the queue of the writer.
 struct Outgoing {
     text: Vec<u8>,
-    /// Its id, if it is a request.
+    /// The id of a request.
     id: Option<RequestId>,
     /// Its share of [`MAX_UNREAD`].
     _room: OwnedSemaphorePermit,
 }
 
-/// The transport.
-pub(crate) struct Stdio {
+/// The transport over the streams of a process.
+pub(crate) struct StdioTransport {
     lines: Lines<ChildStdout>,
-    /// Ends a while after the process.
+    /// Ends shortly after the process.
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Messages for rmcp that were read.
     read: VecDeque<ServerJsonRpcMessage>,
-    /// Messages for rmcp that settle requests which could not be written.
+    /// Messages for rmcp that settle unwritten requests.
     unwritten: UnboundedReceiver<ServerJsonRpcMessage>,
     write: Option<UnboundedSender<Outgoing>>,
     /// The bytes that may still be queued.
@@ -50,8 +50,8 @@ pub(crate) struct Stdio {
     is_closed: bool,
 }
 
-impl Stdio {
-    /// Reads lines of up to `limit` bytes. `exited` is the end of the process.
+impl StdioTransport {
+    /// A transport with lines of up to `limit` bytes. `exited` is the end of the process.
     pub(crate) fn new(
         stdout: ChildStdout,
         stdin: ChildStdin,
@@ -76,9 +76,7 @@ impl Stdio {
             is_closed: false,
         }
     }
-}
 
-impl Stdio {
     /// Puts a message in the queue of the writer.
     fn enqueue(&self, text: Vec<u8>, id: Option<RequestId>) -> Result<(), &'static str> {
         let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
@@ -91,11 +89,11 @@ impl Stdio {
     }
 }
 
-impl Transport<RoleClient> for Stdio {
+impl Transport<RoleClient> for StdioTransport {
     type Error = io::Error;
 
-    /// rmcp calls it in the order of sending, and lets the futures race: so messages are put in
-    /// order here.
+    /// rmcp calls this in the order of sending, and runs the futures concurrently, so messages are
+    /// queued here and not in the future.
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
@@ -106,7 +104,7 @@ impl Transport<RoleClient> for Stdio {
             ClientJsonRpcMessage::Request(sent) => Some(sent.id.clone()),
             _ => None,
         };
-        self.tap.outgoing(&message);
+        self.tap.register(&message);
         let queued = self.enqueue(text, id.clone());
         if let (Err(reason), Some(id)) = (queued, &id) {
             let failure = CallFailure::lost(Lost::Unreachable, reason, false);
@@ -132,7 +130,7 @@ impl Transport<RoleClient> for Stdio {
             let messages = match line {
                 Ok(Some(line)) if line.is_cut => self.tap.too_long(&line.text, self.lines.limit),
                 Ok(Some(line)) => self.tap.incoming(&line.text, None),
-                // Calls in flight end at once, not when rmcp has closed the transport.
+                // Calls in flight end now, before rmcp has closed the transport.
                 Ok(None) | Err(_) => {
                     self.is_closed = true;
                     self.tap.end("the server closed its standard output")
@@ -142,14 +140,13 @@ impl Transport<RoleClient> for Stdio {
         }
     }
 
-    /// Closes the server's input. Its process is ended by its owner.
+    /// Closes the server's input. The owner of the process ends it.
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.write = None;
         Ok(())
     }
 }
 
-/// Writes messages in their order.
 async fn write_all(
     mut writes: UnboundedReceiver<Outgoing>,
     mut stdin: ChildStdin,
@@ -158,8 +155,8 @@ async fn write_all(
 ) {
     while let Some(Outgoing { text, id, _room }) = writes.recv().await {
         let written = async {
-            // A short line is written in whole or not at all. Of a long one the end comes by itself,
-            // because with it the server may read the line.
+            // A short line is written as a whole or not at all. The end of a long line is written
+            // separately, because only with it the server may read the line.
             let end = (text.len() > PIPE_BUF).then(|| text.len().saturating_sub(1));
             let (line, end) = text.split_at(end.unwrap_or_default());
             stdin.write_all(line).await?;
@@ -180,7 +177,7 @@ async fn write_all(
     }
 }
 
-/// Bytes that a pipe takes in whole or not at all (`PIPE_BUF` of POSIX).
+/// Bytes that a write to a pipe never splits (`PIPE_BUF` of POSIX).
 const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// Lines of bounded length.
@@ -194,7 +191,7 @@ pub(crate) struct Lines<R> {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Line {
     pub(crate) text: Vec<u8>,
-    /// True if it is over the limit, and the text is its first and its last bytes.
+    /// True if the line is over the limit. Then the text is only its first and its last bytes.
     pub(crate) is_cut: bool,
 }
 
@@ -207,7 +204,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end. Nothing is lost when the future is dropped.
+    /// The next line; `None` at the end. Cancel safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.stream.fill_buf().await?;
@@ -237,7 +234,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_are_bounded() {
+    async fn line_over_limit_is_cut() {
         let long = format!("{}{}", "a".repeat(600), "b".repeat(600));
         let text = format!("{}\n{long}\n\nend\nrest", "x".repeat(1_000));
         let mut lines = Lines::new(text.as_bytes(), 1_000);

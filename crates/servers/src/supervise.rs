@@ -1,8 +1,8 @@
 //! Keeps one server in its configured state, and its tool list up to date.
 //!
 //! A server that ended or did not start is started again after a wait that grows with its
-//! failures. With many failures it stays down until a call asks for it, if its tools are known.
-//! A server that is connected to for calls only is idle when it has not been used for a while.
+//! failures. After many failures, if its tools are known, only a call starts it.
+//! A server that is connected only for calls becomes idle when it is not used for a while.
 //! A request that may have been sent is never sent again.
 
 use std::ops::Deref;
@@ -17,23 +17,24 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::backoff::{STABLE, backoff, is_patient};
-use crate::call::ToolCall;
+use crate::backoff::{STABLE, awaits_call, backoff};
 use crate::clock::{Clock, later};
 use crate::connect::{ServerHistory, start};
 use crate::connection::Connection;
+use crate::current_list::CurrentList;
 use crate::failure::{CallFailure, FailureKind, Reason};
-use crate::list::{CurrentList, listen};
+use crate::listen::listen;
 use crate::spec::{Connect, ServerSpec};
-use crate::state::{Down, Lifecycle, Phase, ServerState, State, Status, StatusCell};
+use crate::state::{Down, Lifecycle, Phase, ServerState, Stage, Status, StatusCell};
+use crate::tool_call::ToolCall;
 
-/// Time in which several changes lead to one new list.
+/// Changes within this time lead to one request for a new list.
 const RELIST_DEBOUNCE: Duration = Duration::from_millis(20);
-/// The least time between two lists.
+/// The minimum time between two requests for a list.
 const MIN_RELIST_INTERVAL: Duration = Duration::from_secs(1);
 /// Extra time for a failed start to report its error.
 const START_GRACE: Duration = Duration::from_secs(10);
-/// The time that processes of starts that were given up have to end, SIGKILL included.
+/// The time limit for ending the processes of abandoned starts, SIGKILL included.
 const LAST_PROCESSES: Duration = Duration::from_secs(2);
 const DISABLED: &str = "the server is disabled";
 const NOT_YET: &str = "the server is being started";
@@ -45,7 +46,7 @@ pub(crate) struct Supervised {
     stop: CancellationToken,
 }
 
-/// A server.
+/// A server and its current state.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
@@ -54,12 +55,12 @@ pub(crate) struct Server {
     history: ServerHistory,
     /// Counts the changes of the folders.
     roots: AtomicU64,
-    /// The connections that are being ended. No other process is started meanwhile.
+    /// The connections that are being ended. No new process is started meanwhile.
     endings: TaskTracker,
 }
 
 impl Supervised {
-    /// Begins to start a server, if it is to be started now, and supervises it from then on.
+    /// Supervises a server, and starts it now if its configuration says so.
     pub(crate) fn start(
         spec: ServerSpec,
         is_unique: bool,
@@ -68,20 +69,20 @@ impl Supervised {
         let endings = TaskTracker::new();
         endings.close();
         let list = CurrentList::new(spec.remembered.as_ref());
-        let state = match spec.connect {
+        let stage = match spec.connect {
             _ if !is_unique => {
-                let twin = "another server has this name";
-                let reason = Reason::advise(twin, "give each server a name of its own");
+                let problem = "another server has this name";
+                let reason = Reason::advise(problem, "give each server a name of its own");
                 list.fail(reason.of_start(&spec.name, ""));
-                State::Closed
+                Stage::Closed
             }
-            Connect::Manual => State::Disabled,
-            _ if spec.starts_idle() => State::Idle,
-            _ => State::Starting,
+            Connect::Manual => Stage::Disabled,
+            _ if spec.starts_idle() => Stage::Idle,
+            _ => Stage::Starting,
         };
         let server = Arc::new(Server {
             list,
-            status: StatusCell::new(state, Arc::clone(changes)),
+            status: StatusCell::new(stage, Arc::clone(changes)),
             spec,
             history: ServerHistory::default(),
             roots: AtomicU64::new(0),
@@ -97,9 +98,9 @@ impl Supervised {
     /// Ends the connection and the process for good.
     pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
-        self.end(|| self.status.end(State::Closed));
+        self.end(|| self.status.end(Stage::Closed));
         self.endings.wait().await;
-        // A start that is given up ends its process, too.
+        // An abandoned start ends its process, too.
         self.history.processes.close();
         let _ = timeout(LAST_PROCESSES, self.history.processes.wait()).await;
     }
@@ -116,16 +117,18 @@ impl Deref for Supervised {
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.stop.cancel();
-        drop(self.status.end(State::Closed));
+        drop(self.status.end(Stage::Closed));
     }
 }
 
 impl Server {
-    /// True if a call has to wait for the server to be connected to.
+    /// True if a call has to wait for the connection.
     pub(crate) fn needs_connect(&self) -> bool {
-        matches!(self.status.now().state, State::Idle | State::Starting)
+        matches!(self.status.now().stage, Stage::Idle | Stage::Starting)
     }
 
+    /// Makes a call. Repeats it once on a new connection if it was not sent, and once with a new
+    /// list if the server refused its headers.
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         let _used = self.status.begin_use();
         let max = self.spec.max_call_time;
@@ -143,20 +146,20 @@ impl Server {
                 Err(failure) => failure,
             };
             match &failure.kind {
-                // The connection takes no more calls.
+                // The connection accepts no more calls.
                 _ if failure.is_closed() && !failure.sent => {
                     if reconnected || self.is_disabled() {
-                        return Err(self.said(failure));
+                        return Err(self.explain(failure));
                     }
                     reconnected = true;
                     continue;
                 }
-                // The headers are not what the server's list asks for.
+                // The headers do not match the server's current list.
                 FailureKind::Refused(error)
                     if error.code == ErrorCode::HEADER_MISMATCH
-                        && connection.session.mirrors()
+                        && connection.session.mirrors_arguments()
                         && !relisted => {}
-                _ => return Err(self.said(failure)),
+                _ => return Err(self.explain(failure)),
             }
             relisted = true;
             self.refresh();
@@ -164,8 +167,8 @@ impl Server {
         }
     }
 
-    /// A failure as the host gets it.
-    fn said(&self, mut failure: CallFailure) -> CallFailure {
+    /// Replaces the reason of a failure if the server was disabled.
+    fn explain(&self, mut failure: CallFailure) -> CallFailure {
         if matches!(failure.kind, FailureKind::Lost(_)) && self.is_disabled() {
             *failure.reason = format!("{DISABLED} during the call").into();
         }
@@ -189,7 +192,7 @@ impl Server {
 
     /// Takes a server out of use, and ends its connection and its process.
     pub(crate) async fn disable(&self) {
-        self.end(|| self.status.end(State::Disabled));
+        self.end(|| self.status.end(Stage::Disabled));
         self.endings.wait().await;
     }
 
@@ -198,8 +201,8 @@ impl Server {
         *self.history.generation.borrow()
     }
 
-    /// Waits for a list of this generation, unless the server is not connected:
-    /// a new connection lists the tools again.
+    /// Waits for a list of this generation. Does not wait without a connection, because a new
+    /// connection lists the tools again.
     pub(crate) async fn listed(&self, generation: u64) {
         let mut changes = self.status.changes.subscribe();
         let is_listed = || {
@@ -208,7 +211,7 @@ impl Server {
         while !is_listed() && changes.changed().await.is_ok() {}
     }
 
-    /// Asks for a new list, unless one is being asked for.
+    /// Requests a new list, unless a request is pending.
     fn refresh(&self) {
         if self.is_settled() {
             self.history
@@ -217,26 +220,26 @@ impl Server {
         }
     }
 
-    /// Asks for a new list if this one is out of date by the server's own word.
+    /// Requests a new list if the time to live of this one is over.
     pub(crate) fn refresh_if_stale(&self) {
         let Some(list) = self.list.list() else {
             return;
         };
         let age = self.list.state().age();
         let over = |limit: Duration| age.is_none_or(|age| age >= limit);
-        let is_idle = matches!(self.status.now().state, State::Idle);
+        let is_idle = matches!(self.status.now().stage, Stage::Idle);
         if is_idle {
             if over(self.spec.list_ttl(&list)) {
                 self.status.wake();
             }
         } else if let Some(connection) = self.status.connection()
-            && connection.list_holds(&list).is_some_and(over)
+            && connection.list_ttl(&list).is_some_and(over)
         {
             self.refresh();
         }
     }
 
-    /// Tells the server that its folders changed, now or as soon as it is connected.
+    /// Notifies the server of changed folders, now or as soon as it is connected.
     pub(crate) fn roots_changed(&self) {
         self.roots.fetch_add(1, Ordering::Relaxed);
         if let Some(connection) = self.status.connection() {
@@ -244,29 +247,29 @@ impl Server {
         }
     }
 
-    /// A connection that takes calls, or why there is none. The server must be in use.
+    /// Waits for a connection that accepts calls. Requires a use of the server.
     async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, Reason> {
         let mut lifecycle = self.status.watch();
-        let retry_at = |state: &State| match state {
-            State::Down(down) => Some(down.retry_at),
+        let retry_at = |stage: &Stage| match stage {
+            Stage::Down(down) => Some(down.retry_at),
             _ => None,
         };
-        let before = retry_at(&lifecycle.borrow().state);
+        let before = retry_at(&lifecycle.borrow().stage);
         loop {
-            let reason: Reason = match &lifecycle.borrow_and_update().state {
-                State::Up(connection) if connection.is_open() => return Ok(Arc::clone(connection)),
-                State::Up(_) => "the server takes no more calls on its connection, and there is \
-                     another when those that it has are over"
+            let reason: Reason = match &lifecycle.borrow_and_update().stage {
+                Stage::Up(connection) if connection.is_open() => return Ok(Arc::clone(connection)),
+                Stage::Up(_) => "the server accepts no more calls on its connection, and gets a \
+                     new one when its current calls are over"
                     .into(),
-                State::Idle | State::Starting => NOT_YET.into(),
-                // It was started for this and did not start.
-                state @ State::Down(down) if down.did_not_start && before != retry_at(state) => {
+                Stage::Idle | Stage::Starting => NOT_YET.into(),
+                // The start for this call failed.
+                stage @ Stage::Down(down) if down.did_not_start && before != retry_at(stage) => {
                     return Err(down.reason.clone());
                 }
-                State::Down(down) if down.retry_at > deadline => return Err(down.whole_reason()),
-                State::Down(down) => down.whole_reason(),
-                State::Disabled => return Err(format!("{DISABLED}; enable it to call it").into()),
-                State::Closed => {
+                Stage::Down(down) if down.retry_at > deadline => return Err(down.whole_reason()),
+                Stage::Down(down) => down.whole_reason(),
+                Stage::Disabled => return Err(format!("{DISABLED}; enable it to call it").into()),
+                Stage::Closed => {
                     let failed = self.list.state().failed.clone();
                     return Err(failed
                         .unwrap_or_else(|| "the connection was closed before the call".into()));
@@ -300,9 +303,9 @@ impl Server {
     async fn drive(&self, epoch: u64) {
         let mut failures = 0;
         loop {
-            let state = self.status.now().state.clone();
-            match state {
-                State::Up(connection) => {
+            let stage = self.status.now().stage.clone();
+            match stage {
+                Stage::Up(connection) => {
                     let since = Instant::now();
                     if let Some(reason) = self.follow(epoch, connection).await {
                         tracing::warn!(server = self.spec.name, reason, "a server is gone");
@@ -313,45 +316,45 @@ impl Server {
                         self.down(epoch, failures, reason.into(), false);
                     }
                 }
-                State::Idle => {
-                    self.wanted().await;
-                    self.status.step(epoch, State::Starting);
+                Stage::Idle => {
+                    self.until_wanted().await;
+                    self.status.step(epoch, Stage::Starting);
                 }
-                State::Starting => self.start_once(epoch, &mut failures).await,
-                State::Down(down) => {
+                Stage::Starting => self.start_once(epoch, &mut failures).await,
+                Stage::Down(down) => {
                     sleep_until(down.retry_at).await;
                     if down.awaits_call {
-                        self.wanted().await;
+                        self.until_wanted().await;
                     }
                     self.start_once(epoch, &mut failures).await;
                 }
-                State::Disabled | State::Closed => return std::future::pending().await,
+                Stage::Disabled | Stage::Closed => return std::future::pending().await,
             }
         }
     }
 
     /// Waits until the server is used, or started for its list.
-    async fn wanted(&self) {
+    async fn until_wanted(&self) {
         let mut lifecycle = self.status.watch();
         let is_wanted = |lifecycle: &Lifecycle| {
-            lifecycle.uses > 0 || matches!(lifecycle.state, State::Starting)
+            lifecycle.uses > 0 || matches!(lifecycle.stage, Stage::Starting)
         };
         let _ = lifecycle.wait_for(is_wanted).await;
     }
 
-    /// Starts the server, once.
+    /// Makes one attempt to start the server.
     async fn start_once(&self, epoch: u64, failures: &mut u32) {
-        // Two processes of it could be in each other's way.
+        // Two processes of one server may conflict.
         self.endings.wait().await;
         let roots = self.roots.load(Ordering::Relaxed);
         let generation = self.generation();
         match start(&self.spec, &self.history).await {
             Ok((connection, list)) => {
                 tracing::info!(server = self.spec.name, "a server was started");
-                // Changes that it told of before the list cost another list.
+                // Changes that the server reported before this list lead to one more request.
                 self.list.take(list, generation);
                 let connection = Arc::new(connection);
-                self.status.step(epoch, State::Up(Arc::clone(&connection)));
+                self.status.step(epoch, Stage::Up(Arc::clone(&connection)));
                 if self.roots.load(Ordering::Relaxed) != roots {
                     connection.roots_changed();
                 }
@@ -372,18 +375,18 @@ impl Server {
             reason,
             did_not_start,
             retry_at: Instant::now() + backoff(failures, is_known),
-            awaits_call: is_known && is_patient(failures, self.spec.connect),
+            awaits_call: is_known && awaits_call(failures, self.spec.connect),
         };
-        self.status.step(epoch, State::Down(down));
+        self.status.step(epoch, Stage::Down(down));
     }
 
-    /// Keeps the tool list of a connection up to date until the connection ends, and says how it
+    /// Keeps the tool list of a connection up to date until the connection ends, and returns why it
     /// ended; `None` if the server became idle.
     async fn follow(&self, epoch: u64, connection: Arc<Connection>) -> Option<String> {
         tokio::select! {
             biased;
             () = connection.ended() => {}
-            () = self.rested(epoch) => {
+            () = self.until_idle(epoch) => {
                 tracing::info!(server = self.spec.name, "a server is idle");
                 return None;
             }
@@ -395,8 +398,8 @@ impl Server {
         Some(reason)
     }
 
-    /// Waits until the server has been unused for as long as it may be. It is idle then.
-    async fn rested(&self, epoch: u64) {
+    /// Makes the server idle when it has not been used for its idle time.
+    async fn until_idle(&self, epoch: u64) {
         let limit = self.spec.idle;
         let Some(limit) = limit.filter(|_| self.spec.connect != Connect::Always) else {
             return std::future::pending().await;
@@ -406,7 +409,7 @@ impl Server {
         }
     }
 
-    /// Asks for the tool list whenever there is reason to.
+    /// Requests the tool list in each new generation.
     async fn keep_listed(&self) {
         let mut generation = self.history.generation.subscribe();
         loop {
@@ -414,17 +417,17 @@ impl Server {
             // The guard of the result holds the channel's lock.
             drop(generation.wait_for(is_new).await);
             sleep(RELIST_DEBOUNCE).await;
-            self.ask_for_list().await;
+            self.relist().await;
             sleep(MIN_RELIST_INTERVAL).await;
         }
     }
 
-    /// Asks for the tool list once. The old one stays if it does not come.
-    async fn ask_for_list(&self) {
+    /// Requests the tool list once. If that fails, the old list stays.
+    async fn relist(&self) {
         let (Some(connection), Some(before)) = (self.status.connection(), self.list.list()) else {
             return;
         };
-        // A change during the request is another reason.
+        // A change during the request begins a new generation.
         let covered_generation = self.generation();
         let limit = self.spec.start_timeout;
         let listed = timeout(limit, connection.session.list_tools(limit)).await;
@@ -432,7 +435,7 @@ impl Server {
             Ok(mut listing) if !listing.breaks_off => {
                 listing.list.warnings.clone_from(&before.warnings);
                 self.list.take(listing.list, covered_generation);
-                return self.status.tell();
+                return self.status.notify();
             }
             Ok(listing) => listing.list.gaps.join("; "),
             Err(failure) => failure.to_string(),
@@ -443,13 +446,13 @@ impl Server {
             reason = failed,
             "a server's list of tools stays as it was"
         );
-        self.list.miss(covered_generation);
-        self.status.tell();
+        self.list.record_failure(covered_generation);
+        self.status.notify();
     }
 
-    /// Ends the connection that is taken out here, and its process; false if there is none.
+    /// Ends the connection that `take` returns, and its process; false if it returns none.
     fn end(&self, take: impl FnOnce() -> Option<Arc<Connection>>) -> bool {
-        // A start that sees the new state waits for this end already.
+        // With this token, a start that sees the new stage waits for the end of the connection.
         let _token = self.endings.token();
         let Some(connection) = take() else {
             return false;
@@ -459,30 +462,30 @@ impl Server {
         true
     }
 
-    /// True if the tool list is the newest that is known of.
+    /// True if no newer tool list is known to exist.
     pub(crate) fn is_settled(&self) -> bool {
         self.list.state().covered_generation == self.generation()
             || self.status.connection().is_none()
     }
 
     fn is_disabled(&self) -> bool {
-        matches!(self.status.now().state, State::Disabled)
+        matches!(self.status.now().stage, Stage::Disabled)
     }
 
     pub(crate) fn state(&self) -> ServerState {
         let known = self.list.state().clone();
         let (age, list) = (known.age(), known.list);
-        let phase = match &self.status.now().state {
-            State::Up(_) => Phase::Up,
-            State::Starting => Phase::Starting,
-            State::Idle => Phase::Idle,
-            State::Down(down) => Phase::Down(down.reason.clone()),
-            State::Disabled => Phase::Disabled,
-            State::Closed => Phase::Closed,
+        let phase = match &self.status.now().stage {
+            Stage::Up(_) => Phase::Up,
+            Stage::Starting => Phase::Starting,
+            Stage::Idle => Phase::Idle,
+            Stage::Down(down) => Phase::Down(down.reason.clone()),
+            Stage::Disabled => Phase::Disabled,
+            Stage::Closed => Phase::Closed,
         };
         let is_over = list.as_ref().is_some_and(|list| {
-            let holds = self.spec.list_ttl(list);
-            phase != Phase::Up && age.is_none_or(|age| age >= holds)
+            let ttl = self.spec.list_ttl(list);
+            phase != Phase::Up && age.is_none_or(|age| age >= ttl)
         });
         ServerState {
             name: self.spec.name.clone(),
@@ -494,9 +497,9 @@ impl Server {
                 (None, None) => Status::Unknown,
             },
             failed: known.failed,
-            heard: known.heard,
+            received: known.received,
             age,
-            stale: matches!(phase, Phase::Down(_)) || is_over || known.missed,
+            stale: matches!(phase, Phase::Down(_)) || is_over || known.relist_failed,
             phase,
         }
     }

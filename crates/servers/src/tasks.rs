@@ -1,30 +1,30 @@
-//! Calls that a server answers with a task (2026-07-28, `io.modelcontextprotocol/tasks`):
-//! polled to the end, and cancelled when the call is given up.
+//! Calls that a server answers with a task (2026-07-28, `io.modelcontextprotocol/tasks`): polling,
+//! and cancellation with the call.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_schema::json_fault;
 use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::call::{Round, read_requests};
+use crate::call::{ActiveCall, read_requests};
 use crate::clock::Clock;
 use crate::failure::CallFailure;
 use crate::json_rpc::read_error;
-use crate::list::misfit;
 use crate::request::{Request, Session};
 
-/// The shortest and the longest time between polls, whatever the server suggests.
-const SHORTEST_POLL: Duration = Duration::from_millis(20);
-const LONGEST_POLL: Duration = Duration::from_secs(5 * 60);
+/// The bounds of the poll interval that a server suggests.
+const MIN_POLL: Duration = Duration::from_millis(20);
+const MAX_POLL: Duration = Duration::from_secs(5 * 60);
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 const MAX_ID_BYTES: usize = 4_096;
-/// The time a server has to take the end of a task for which nothing waits.
+/// The time limit for cancelling a task.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
-/// The answers that one task may ask for.
+/// Answers to requests of one task.
 const MAX_ANSWERS: usize = 200;
 
 #[derive(Deserialize)]
@@ -48,20 +48,27 @@ struct TaskState<'a> {
 impl<'a> TaskState<'a> {
     fn read(answer: &'a RawValue) -> Result<Self, CallFailure> {
         serde_json::from_str(answer.get())
-            .map_err(|error| CallFailure::malformed(format!("its task: {}", misfit(&error))))
+            .map_err(|error| CallFailure::malformed(format!("its task: {}", json_fault(&error))))
     }
 
     /// The wait before the next poll.
     fn pause(&self) -> Duration {
         let suggested = self.poll_interval_ms.filter(|ms| *ms >= 0.0);
         let suggested = suggested.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
-        suggested.map_or(DEFAULT_POLL, |pause| {
-            pause.clamp(SHORTEST_POLL, LONGEST_POLL)
+        suggested.map_or(DEFAULT_POLL, |pause| pause.clamp(MIN_POLL, MAX_POLL))
+    }
+
+    /// The error of a task that failed or was cancelled.
+    fn error(self) -> ErrorData {
+        self.error.map(read_error).unwrap_or_else(|| {
+            let message = format!("the server's task is {}", self.status);
+            let message = self.status_message.unwrap_or(message);
+            ErrorData::internal_error(message, None)
         })
     }
 }
 
-/// A task that is followed. Dropping it cancels the task, unless it is over.
+/// A task of a server. Dropping it cancels the task, unless it is over.
 struct Task {
     session: Arc<Session>,
     id: String,
@@ -80,9 +87,9 @@ impl Drop for Task {
     }
 }
 
-impl Round<'_> {
-    /// Follows the task in an answer to its end, and gives it the input that it asks for.
-    pub(crate) async fn follow(
+impl ActiveCall<'_> {
+    /// Polls the task in an answer until its end, and gives it the input that it asks for.
+    pub(crate) async fn follow_task(
         &self,
         answer: &RawValue,
         clock: &mut Clock,
@@ -94,7 +101,7 @@ impl Round<'_> {
         }
         let session = self.session;
         self.caller.is_task(&session.server, self.call.tool);
-        // A task that is over, or asks for something, is looked at without a pause.
+        // A task that is over or asks for input is polled without a pause.
         let is_working = first.status == "working";
         let mut pause = if is_working {
             first.pause()
@@ -110,7 +117,7 @@ impl Round<'_> {
         loop {
             clock.pause(pause).await?;
             let params = json!({ "taskId": task.id });
-            let state = self.ask("tasks/get", params, clock).await?;
+            let state = self.task_request("tasks/get", params, clock).await?;
             let state = TaskState::read(&state)?;
             pause = state.pause();
             let status = state.status.as_str();
@@ -118,20 +125,10 @@ impl Round<'_> {
             match status {
                 "working" => {}
                 "input_required" => {
-                    let Some(requests) = state.input_requests else {
-                        continue;
-                    };
-                    let mut requests = read_requests(requests)?;
-                    requests.retain(|key, _| answered.insert(key.clone()));
-                    if answered.len() > MAX_ANSWERS {
-                        return Err(CallFailure::input(format!(
-                            "the tool still wants input after {MAX_ANSWERS} answers"
-                        )));
-                    }
-                    if !requests.is_empty() {
-                        let (answers, _) = self.inputs(&requests).await?;
-                        let params = json!({ "taskId": task.id, "inputResponses": answers });
-                        self.ask("tasks/update", params, clock).await?;
+                    if let Some(requests) = state.input_requests {
+                        let requests = read_requests(requests)?;
+                        self.update_task(&task, requests, &mut answered, clock)
+                            .await?;
                     }
                 }
                 "completed" => {
@@ -139,30 +136,47 @@ impl Round<'_> {
                     return Ok(state.result.ok_or_else(missing)?.to_owned());
                 }
                 "failed" | "cancelled" => {
-                    let error = state.error.map(read_error).unwrap_or_else(|| {
-                        let message = format!("the server's task is {status}");
-                        let message = state.status_message.unwrap_or(message);
-                        ErrorData::internal_error(message, None)
-                    });
-                    return Err(CallFailure::refused(session.redacted_error(error)));
+                    let error = session.redacted_error(state.error());
+                    return Err(CallFailure::refused(error));
                 }
                 _ => {
-                    let reason = "its task has a status that clients do not know";
+                    let reason = "the status of its task is unknown";
                     return Err(CallFailure::malformed(reason));
                 }
             }
         }
     }
 
-    /// Sends a request about a task.
-    async fn ask(
+    /// Answers those requests of a task that were not answered before.
+    async fn update_task(
+        &self,
+        task: &Task,
+        mut requests: Map<String, Value>,
+        answered: &mut HashSet<String>,
+        clock: &mut Clock,
+    ) -> Result<(), CallFailure> {
+        requests.retain(|key, _| answered.insert(key.clone()));
+        if answered.len() > MAX_ANSWERS {
+            return Err(CallFailure::input(format!(
+                "the tool still wants input after {MAX_ANSWERS} answers"
+            )));
+        }
+        if !requests.is_empty() {
+            let (answers, _) = self.answer_inputs(&requests).await?;
+            let params = json!({ "taskId": task.id, "inputResponses": answers });
+            self.task_request("tasks/update", params, clock).await?;
+        }
+        Ok(())
+    }
+
+    async fn task_request(
         &self,
         method: &'static str,
         params: Value,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
         let request = Request {
-            who: Some(self.who()),
+            context: Some(self.context()),
             ..Request::new(method, params)
         };
         self.session.request_within(request, clock).await

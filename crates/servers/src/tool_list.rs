@@ -8,35 +8,34 @@ use serde_json::Value;
 
 use crate::shared::Shared;
 
-/// The entries of all lists.
+/// The entries of all lists in use.
 static ENTRIES: Shared<Vec<Value>> = Shared::empty();
 
 /// A server's tool list and its description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolList {
-    /// The entries of its `tools/list`, from all pages, in order, as it wrote them.
+    /// The entries of all pages of `tools/list`, in order and unchanged.
     pub tools: Arc<Vec<Value>>,
-    /// The protocol revision agreed on, such as `2026-07-28`.
+    /// The protocol revision of the connection, such as `2026-07-28`.
     pub protocol_version: String,
-    /// Its program's name for people.
+    /// The server's name for people.
     pub title: Option<String>,
-    /// Its hints for models, if it has any.
+    /// The server's hints for models.
     pub instructions: Option<String>,
-    /// Oddities that did no harm, as clauses about the server.
+    /// Harmless faults, as clauses about the server.
     pub warnings: Vec<String>,
-    /// Reasons for which tools may be missing, as clauses about the server ("its list of tools
-    /// repeats a cursor; …").
+    /// Why tools may be missing, as clauses about the server ("its list of tools repeats a
+    /// cursor; …").
     #[serde(default)]
     pub gaps: Vec<String>,
-    /// The time for which the list holds by the server's own word (`ttlMs`), within 5 s and a day;
-    /// `None` if it does not say.
+    /// The server's own time to live of the list (`ttlMs`), limited to between 5 s and a day.
     pub ttl: Option<Duration>,
-    /// The identifier of the login that the list was asked for with; `None` without a login.
+    /// The identifier of the login that was used; `None` without a login.
     pub login: Option<Arc<str>>,
 }
 
 impl ToolList {
-    /// This list, whose entries are those of an equal list in use.
+    /// This list, sharing its entries with an equal list in use.
     #[must_use]
     pub fn shared(self) -> Self {
         let tools = ENTRIES.get(|known| *known == *self.tools, || Arc::clone(&self.tools));

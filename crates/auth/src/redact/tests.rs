@@ -1,4 +1,4 @@
-//! Tests of redaction: each spelling of a value, cuts, and bounds.
+//! Tests of redaction: each spelling of a value, cuts, and limits.
 
 use super::*;
 
@@ -105,7 +105,7 @@ async fn learned_values_are_shared_and_bounded() {
 }
 
 #[test]
-fn secret_parts_of_a_url() {
+fn secret_parts_of_a_url_are_found() {
     let check = |url: &str, expected: &[(&str, &str)]| {
         let mut found = url_secrets(url);
         found.retain(|(_, value)| !value.is_empty());
@@ -161,7 +161,7 @@ fn repetitive(length: usize) -> Vec<String> {
         .to_vec()
 }
 
-/// The automaton stays linear in its patterns: these would have a DFA of gigabytes.
+/// The automaton is linear in its patterns; a DFA of these would have gigabytes.
 #[tokio::test]
 async fn repetitive_secrets_are_hidden() {
     for word in repetitive(4 << 10) {
@@ -174,7 +174,7 @@ async fn repetitive_secrets_are_hidden() {
 /// One place of a text can end several secrets, and one secret can begin at every place.
 #[tokio::test]
 async fn nested_secrets_in_repetitive_text_are_merged() {
-    let secrets = (0..MAX_LEARNED).map(|more| "ab".repeat(SHORTEST_SECRET + more));
+    let secrets = (0..MAX_LEARNED).map(|more| "ab".repeat(MIN_SECRET + more));
     let redact = Redact::new(secrets.map(|secret| (secret.len().to_string(), secret)));
     let log = "ab".repeat(64 << 10);
     assert_eq!(redact.redact(&format!("{log}c")), "[138]c");

@@ -1,4 +1,4 @@
-//! Tests of the store: places, the keyring's troubles, and the end of a login.
+//! Tests of the store: places, failures of the keyring, and logouts.
 
 use tempfile::TempDir;
 
@@ -36,12 +36,13 @@ fn server(oauth: OAuth) -> Endpoint {
 fn login(id: &str) -> Login {
     let login = format!(
         r#"{{"server":"s","url":"{URL}","resource":"{URL}","issuer":"https://x",
-        "tokenEndpoint":"https://x/token","published":true,"id":"{id}","client":"none",
-        "clientId":"c","asked":["read"],"kept":"file"}}"#
+        "tokenEndpoint":"https://x/token","id":"{id}","client":"none",
+        "clientId":"c","asked":["read"],"inKeyring":false}}"#
     );
     Login {
         record: serde_json::from_str(&login).expect("a record"),
         tokens: Tokens {
+            login: id.to_owned(),
             access_token: format!("access of {id}"),
             refresh_token: Some(format!("refresh of {id}")),
             client_secret: None,
@@ -73,11 +74,11 @@ async fn login_file_format_is_stable() {
     let text = fs::read_to_string(store.file()).expect("the file");
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let expected = serde_json::json!({
-        "version": 1, "server": "s", "url": URL, "resource": URL, "issuer": "https://x",
-        "tokenEndpoint": "https://x/token", "published": true, "id": "a",
-        "client": "none", "clientId": "c", "asked": ["read"], "kept": "file",
+        "version": 2, "server": "s", "url": URL, "resource": URL, "issuer": "https://x",
+        "tokenEndpoint": "https://x/token", "id": "a",
+        "client": "none", "clientId": "c", "asked": ["read"], "inKeyring": false,
         "tokens": {
-            "accessToken": "access of a", "refreshToken": "refresh of a", "expiresAt": 7,
+            "login": "a", "accessToken": "access of a", "refreshToken": "refresh of a", "expiresAt": 7,
             "scopes": ["read"],
         },
     });
@@ -141,7 +142,7 @@ async fn folders_keep_separate_logins_in_one_keyring() {
     for (store, id) in [(&one, "alice"), (&other, "bob")] {
         let mut login = login(id);
         store.create(&mut login).await.expect("it is kept");
-        assert_eq!(login.record.kept, Kept::Keyring);
+        assert!(login.record.in_keyring);
     }
     assert_eq!(kept(&one).await, of("alice"));
     assert_eq!(kept(&other).await, of("bob"));
@@ -158,7 +159,7 @@ async fn tokens_are_not_used_with_an_older_record() {
     let text = fs::read(store.file()).expect("the file");
     create(&store, "second").await;
     assert_eq!(kept(&store).await, of("second"));
-    // As if the second login had only come as far as the keyring.
+    // As if the second login had been written to the keyring, but not to the file.
     fs::write(store.file(), text).expect("the file");
     assert_eq!(kept(&store).await, None);
     assert!(store.remove().await.expect("removed"));
@@ -186,7 +187,7 @@ async fn locked_keyring_keeps_the_earlier_login() {
     let in_either = store(folder.path(), TokenPlace::KeyringOrFile);
     let mut third = login("third");
     in_either.create(&mut third).await.expect("it is kept");
-    assert_eq!(third.record.kept, Kept::File);
+    assert!(!third.record.in_keyring);
     assert_eq!(kept(&in_either).await, of("third"));
     assert!(in_either.remove().await.expect("removed"));
     // Without a file, the keyring may hold tokens.
@@ -194,7 +195,7 @@ async fn locked_keyring_keeps_the_earlier_login() {
     let error = logout(&server).await.expect_err("it is locked");
     assert_eq!(error.to_string(), LOCKED);
     fake::lock(account, false);
-    assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
+    assert_eq!(logout(&server).await, Ok(LoggedOut::NotLoggedIn));
     assert_eq!(fake::password(SERVICE, account), None);
 }
 
@@ -210,17 +211,19 @@ async fn earlier_tokens_are_removed_from_the_keyring() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_ends_with_a_logout() {
+async fn unusable_file_is_removed_by_logout() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::KeyringOrFile);
     create(&store, "first").await;
-    fs::write(store.file(), "{").expect("the file");
-    let error = store.load().await.err().expect("it is damaged");
-    let error = error.to_string();
-    assert!(
-        error.ends_with("it is not one of ours; log in again"),
-        "{error}"
-    );
+    let text = fs::read_to_string(store.file()).expect("the file");
+    let older = text.replace(r#""version": 2"#, r#""version": 1"#);
+    assert_ne!(older, text);
+    for unusable in [older.as_str(), "{"] {
+        fs::write(store.file(), unusable).expect("the file");
+        let error = store.load().await.err().expect("it is refused");
+        let error = error.to_string();
+        assert!(error.ends_with("log in again"), "{error}");
+    }
     fake::lock(&store.account, true);
     let error = store.remove().await.expect_err("it is locked");
     assert_eq!(error.to_string(), LOCKED);
@@ -247,7 +250,10 @@ async fn login_at_other_issuer_is_ignored_until_logout() {
     assert!(is_used("https://x/").await);
     assert!(!is_used("https://y").await);
     assert_eq!(logout(&server("https://y")).await, Ok(LoggedOut::Forgotten));
-    assert_eq!(logout(&server("https://y")).await, Ok(LoggedOut::WasNot));
+    assert_eq!(
+        logout(&server("https://y")).await,
+        Ok(LoggedOut::NotLoggedIn)
+    );
 }
 
 #[test]
@@ -256,7 +262,7 @@ fn renewed_login_repeats_the_granted_scopes() {
         ("read write", "read write", "read write"),
         ("read write", "write", "write"),
         ("read write", "", ""),
-        // Names of its own do not tell what was granted.
+        // The server's own names do not say what was granted.
         ("read write", "read,write", "read write"),
         ("read write", "write urn:profile", "read write"),
         ("", "read", ""),

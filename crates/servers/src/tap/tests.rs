@@ -1,11 +1,12 @@
 use callgate_auth::Redact;
 use expect_test::expect;
-
+use rmcp::model::{ClientJsonRpcMessage, NumberOrString};
 use tokio::sync::broadcast;
 
 use super::*;
 use crate::failure::Audience;
 use crate::json_rpc::{Members, text};
+use crate::slot::Slot;
 
 fn new_tap() -> Arc<Tap> {
     let redact = Redact::default();
@@ -14,19 +15,20 @@ fn new_tap() -> Arc<Tap> {
     Tap::new(Arc::new(notifications))
 }
 
-/// Sends a request with this id, and returns its slot.
+/// Sends a request with this id and returns its slot.
 fn send(tap: &Arc<Tap>, id: i64, method: &str) -> Slot {
     let slot = Slot::default();
     let mut request = CustomRequest::new(method, None);
     request.extensions.insert(slot.clone());
     let request = rmcp::model::ClientRequest::CustomRequest(request);
     let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(id));
-    tap.outgoing(&message);
+    tap.register(&message);
     tap.sent(&NumberOrString::Number(id));
     slot
 }
 
-/// The answer to request 5 when the server writes this; and to request 6, if any.
+/// The answers to the requests 5 and 6 when the server writes this, and the number of messages for
+/// rmcp.
 fn answer(text: &[u8]) -> String {
     let tap = new_tap();
     let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
@@ -54,7 +56,7 @@ fn answer_with_known_id_ends_its_request() {
     }
     let unreadable = "the answer is malformed: it is not a JSON-RPC message";
     for (text, expected) in [
-        // Ids and lines that can mean one thing.
+        // Unusual, but unambiguous ids and lines.
         (r#"{"id":"5","result":{}}"#, "{}; -; 1"),
         (r#"{"id":5.0,"result":{}}"#, "{}; -; 1"),
         (r#"{"id":"5.00","result":{}}"#, "{}; -; 1"),
@@ -87,7 +89,7 @@ fn answer_with_known_id_ends_its_request() {
             r#"{"id":5,"result":{"a":}}"#,
             &format!("{unreadable}; -; 1"),
         ),
-        // No answers.
+        // Not answers to these requests.
         (r#"{"id":99,"result":{}}"#, "-; -; 0"),
         ("DEBUG got 5", "-; -; 0"),
         ("[1, 2]", "-; -; 0"),
@@ -112,11 +114,7 @@ fn progress_matches_any_spelling_of_its_token() {
     ] {
         let tap = new_tap();
         send(&tap, 5, "tools/call");
-        let token = ProgressToken(NumberOrString::Number(7));
-        tap.state()
-            .flights
-            .values_mut()
-            .for_each(|it| it.token = Some(token.clone()));
+        tap.set_progress_token(NumberOrString::Number(7));
         let text = format!(r#"{{"method":"notifications/progress","params":{params}}}"#);
         tap.incoming(text.as_bytes(), None);
         assert_eq!(tap.unused().is_empty(), is_heard, "{params}");
@@ -130,13 +128,13 @@ fn echoed_request_is_detected() {
     tap.incoming(br#"{"id":5,"method":"initialize"}"#, None);
     let failure = slot.take().expect("an answer").expect_err("a failure");
     assert!(failure.to(Audience::Operator).contains("configured"));
-    // A model has no configuration.
+    // A model cannot change the configuration.
     assert!(!failure.to(Audience::Caller).contains("configured"));
 }
 
 /// A server's request is answered with its id as the server wrote it.
 #[test]
-fn ids_of_the_server_are_kept() {
+fn server_request_ids_are_kept() {
     let tap = new_tap();
     for id in ["7", r#""7""#, r#""a""#] {
         let text = format!(r#"{{"id":{id},"method":"ping"}}"#);
@@ -147,7 +145,7 @@ fn ids_of_the_server_are_kept() {
 }
 
 #[test]
-fn an_answer_over_the_limit_ends_its_request() {
+fn answer_over_limit_ends_its_request() {
     let check = |ends: &str, five: bool, six: bool| {
         let tap = new_tap();
         let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
@@ -167,7 +165,7 @@ fn an_answer_over_the_limit_ends_its_request() {
 }
 
 #[test]
-fn the_end_of_a_connection_ends_its_requests() {
+fn connection_end_ends_its_requests() {
     let tap = new_tap();
     let slot = send(&tap, 5, "tools/call");
     assert_eq!(tap.end("it ended").len(), 1);
@@ -176,14 +174,14 @@ fn the_end_of_a_connection_ends_its_requests() {
         (failure.to_string(), failure.sent),
         ("it ended".to_owned(), true)
     );
-    // One that comes later is not sent.
+    // A later request is not sent.
     let slot = send(&tap, 6, "tools/call");
     let failure = slot.take().expect("an answer").expect_err("a failure");
     assert!(!failure.sent);
 }
 
 #[test]
-fn arguments_are_sent_as_they_are() {
+fn arguments_are_sent_verbatim() {
     let mut request = CustomRequest::new("tools/call", Some(json!({ "name": "t" })));
     let members = r#""name":"t","arguments":{"n":1e400}"#;
     request.extensions.insert(Members(members.into()));

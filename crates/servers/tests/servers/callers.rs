@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 
 use crate::support::{answer, call, in_time, odd, one, start};
 
-/// A caller that does everything, and notes what it hears.
+/// A caller with all abilities, which records the notifications it gets.
 #[derive(Default)]
 struct Able {
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
     asked: Mutex<u64>,
-    /// The servers whose folders change during the first question for them.
+    /// The servers that are notified of changed folders during the first request for folders.
     moves: OnceLock<Servers>,
 }
 
 impl Able {
-    fn hear(&self, what: String) {
-        self.heard.lock().expect("no panic").push(what);
+    fn record(&self, text: String) {
+        self.received.lock().expect("no panic").push(text);
     }
 
-    fn heard(&self) -> Vec<String> {
-        self.heard.lock().expect("no panic").clone()
+    fn received(&self) -> Vec<String> {
+        self.received.lock().expect("no panic").clone()
     }
 }
 
@@ -68,9 +68,9 @@ impl Caller for Able {
     }
 
     fn page_opened(&self, _server: &str, id: &str) -> Option<PageDone> {
-        let (heard, id) = (Arc::clone(&self.heard), id.to_owned());
+        let (received, id) = (Arc::clone(&self.received), id.to_owned());
         Some(Box::new(move || {
-            heard
+            received
                 .lock()
                 .expect("no panic")
                 .push(format!("done at {id}"))
@@ -81,7 +81,7 @@ impl Caller for Able {
         let Progress {
             progress, message, ..
         } = progress;
-        self.hear(format!("{progress} {message:?}"));
+        self.record(format!("{progress} {message:?}"));
     }
 
     fn logs(&self) -> Option<LogLevel> {
@@ -89,7 +89,7 @@ impl Caller for Able {
     }
 
     fn log(&self, log: Log<'_>) {
-        self.hear(format!("{:?} {:?}", log.level, log.logger));
+        self.record(format!("{:?} {:?}", log.level, log.logger));
     }
 }
 
@@ -100,14 +100,14 @@ fn with(caller: &Arc<Able>, mode: &str) -> ServerSpec {
 }
 
 #[tokio::test]
-async fn requests_of_a_server_are_answered() {
+async fn server_requests_are_answered() {
     let answer = answer(with(&Arc::default(), "asks"), "ask", json!({})).await;
     expect![[r#"{"elicitation/create":{"action":"accept","content":{"name":"ask of asks"}},"ping":{},"roots/list":{"roots":[{"uri":"file:///1"}]},"sampling/createMessage":{"error":-1}}"#]]
         .assert_eq(&answer);
 }
 
 #[tokio::test]
-async fn a_server_without_an_able_caller_is_declined() {
+async fn server_requests_without_able_caller_are_declined() {
     let answer = answer(odd("asks"), "ask", json!({})).await;
     expect![[r#"{"elicitation/create":{"action":"cancel"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&answer);
 }
@@ -121,14 +121,14 @@ async fn page_is_opened_before_the_call_repeats() {
     let finish = async {
         loop {
             call(&servers, "asks", "finish", json!({ "id": "door" })).await;
-            if !caller.heard().is_empty() {
+            if !caller.received().is_empty() {
                 return;
             }
         }
     };
     let opened = async { futures::future::join(locked.as_mut(), finish).await.0 };
     assert_eq!(in_time(opened).await, "open");
-    assert_eq!(caller.heard(), ["done at door"]);
+    assert_eq!(caller.received(), ["done at door"]);
     in_time(servers.shut_down()).await;
 }
 
@@ -145,18 +145,18 @@ async fn input_required_by_a_result_is_given() {
 }
 
 #[tokio::test]
-async fn progress_is_heard_in_order_before_the_answer() {
+async fn progress_arrives_in_order_before_the_answer() {
     for mode in ["reports", "reports --modern"] {
         let caller = Arc::<Able>::default();
         let steps = json!({ "steps": 1_000 });
         assert_eq!(answer(with(&caller, mode), "work", steps).await, "done");
         let expected = (1..=1_000).map(|step| format!(r#"{step} Some("step {step}")"#));
-        assert_eq!(caller.heard(), expected.collect::<Vec<_>>());
+        assert_eq!(caller.received(), expected.collect::<Vec<_>>());
     }
 }
 
 #[tokio::test]
-async fn log_messages_are_heard_by_the_caller() {
+async fn log_messages_reach_the_caller() {
     let caller = Arc::<Able>::default();
     let lines = json!({ "lines": 3 });
     assert_eq!(answer(with(&caller, "logs"), "work", lines).await, "done");
@@ -165,7 +165,7 @@ async fn log_messages_are_heard_by_the_caller() {
         "Warning None",
         r#"Emergency Some("one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}")"#,
     ];
-    assert_eq!(caller.heard(), expected);
+    assert_eq!(caller.received(), expected);
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn server_is_notified_of_changed_roots() {
         .assert_eq(&told(&servers, 2).await);
     in_time(servers.shut_down()).await;
 
-    // They change while the server is being connected to, after it has asked.
+    // The folders change while the server connects, after its request for them.
     let caller = Arc::<Able>::default();
     let mut spec = with(&caller, "roots");
     spec.connect = Connect::Manual;

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn results_and_errors_are_handed_on() {
+async fn results_and_errors_are_returned() {
     let error = json!({ "code": -7, "message": "no", "data": { "a": 1 } });
     for mode in ["flaky", "flaky --modern"] {
         for (tool, arguments, expected) in [
@@ -38,7 +38,7 @@ async fn calls_are_in_flight_together() {
 }
 
 #[tokio::test]
-async fn a_large_result_stays_text() {
+async fn large_result_stays_text() {
     let servers = one(odd("big")).await;
     let bytes = 10_000_000;
     let result = in_time(try_call(&servers, "big", "blob", json!({ "bytes": bytes }))).await;
@@ -53,13 +53,13 @@ async fn a_large_result_stays_text() {
     let answer = call(&servers, "big", "blob", json!({ "bytes": 2 << 20 })).await;
     let over = "the answer is over the limit of 1048576 bytes";
     assert!(answer.starts_with(over), "{answer}");
-    // The connection is still there.
+    // The connection is still open.
     let answer = call(&servers, "big", "blob", json!({ "bytes": 3 })).await;
     assert_eq!(answer, "xxx");
     in_time(servers.shut_down()).await;
 }
 
-/// A server that runs this shell command for each `tools/call`, whose id is `$id`.
+/// A server that runs this shell command for each `tools/call`; `$id` is the id of the request.
 fn scripted(command: &str) -> ServerSpec {
     let script = r#"while read -r line; do
         id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
@@ -160,9 +160,9 @@ async fn caller_timeout_covers_all_rounds() {
     in_time(servers.shut_down()).await;
 }
 
-/// Progress restarts the idle time, and not the time in all.
+/// Progress restarts the idle time, and not the total time.
 #[tokio::test]
-async fn progress_keeps_a_call_going() {
+async fn progress_extends_a_call() {
     for mode in ["reports", "reports --modern"] {
         let mut spec = odd(mode);
         spec.call_timeout = Duration::from_secs(2);
@@ -183,7 +183,7 @@ async fn progress_keeps_a_call_going() {
 }
 
 #[tokio::test]
-async fn a_changed_tool_is_not_called() {
+async fn changed_tool_is_not_called() {
     for mode in ["changes", "changes --modern"] {
         let servers = one(odd(mode)).await;
         call(&servers, mode, "add", json!({ "name": "it" })).await;

@@ -323,7 +323,7 @@ async fn era_of_each_server_is_detected() {
 }
 
 #[tokio::test]
-async fn odd_answers_end_their_call_at_once() {
+async fn unusual_answers_end_their_call() {
     for case in r#"
         big-json → the answer is over the limit of 1048576 bytes
         big-event → the answer is over the limit of 1048576 bytes
@@ -367,7 +367,7 @@ async fn unambiguous_answer_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_session_is_kept_and_ended() {
+async fn session_is_kept_and_ended() {
     let (url, seen) = serve().await;
     let servers = one(spec(&url, "plain")).await;
     call(&servers, "plain", "tool", json!({ "region": "eu" })).await;
@@ -380,9 +380,9 @@ async fn a_session_is_kept_and_ended() {
     }
 }
 
-/// A server that was restarted knows no session of before, and says so in its own way.
+/// Restarted servers refuse old sessions in various ways.
 #[tokio::test]
-async fn a_refused_session_is_replaced_once() {
+async fn refused_session_is_replaced_once() {
     let refused = "No valid session ID provided (code -32000)";
     for (path, said, tries) in [
         ("refuses-400/no-id", "\"taken\"", 2),
@@ -390,10 +390,10 @@ async fn a_refused_session_is_replaced_once() {
         ("refuses-400/own-id", "\"taken\"", 2),
         ("refuses-404/", "\"taken\"", 2),
         ("refuses-422/no-id", "\"taken\"", 2),
-        // Refused in the new session, too, it is an answer.
+        // A refusal in the new session is an answer.
         ("refuses-always-400/no-id", refused, 2),
         ("refuses-always-404/", "it answers with HTTP status 404", 2),
-        // No refusal of the session, or a call that may have been carried out.
+        // Not a refusal of the session, or the call may have been carried out.
         (
             "refuses-400/answer",
             "No valid session ID provided (code -3",
@@ -408,7 +408,7 @@ async fn a_refused_session_is_replaced_once() {
         call(1).await;
         let answer = call(2).await;
         assert!(answer.starts_with(said), "{path}: {answer}");
-        // The session that is there goes on.
+        // The current session goes on.
         let answer = call(1).await;
         assert!(answer.starts_with("{\""), "{path}: {answer}");
         let requests = seen.requests.lock().expect("no panic").clone();
@@ -422,7 +422,7 @@ async fn a_refused_session_is_replaced_once() {
 
 /// Calls that were refused together go on in one new session.
 #[tokio::test]
-async fn a_refused_session_is_replaced_for_all_calls() {
+async fn refused_session_is_replaced_for_all_calls() {
     let path = "refuses-400/no-id";
     let (url, seen) = serve().await;
     let servers = one(spec(&url, path)).await;
@@ -434,7 +434,7 @@ async fn a_refused_session_is_replaced_for_all_calls() {
     in_time(servers.shut_down()).await;
 }
 
-/// A restarted server is heard again without a call; a server without a stream stays as it is.
+/// A restarted server gets a new session without a call; a server without a stream does not.
 #[tokio::test]
 async fn session_with_lost_stream_is_replaced() {
     for (path, sessions) in [("restarts", 2), ("streamless", 1)] {
@@ -469,7 +469,7 @@ async fn arguments_are_mirrored_in_headers() {
     in_time(servers.shut_down()).await;
 }
 
-/// A call that is refused for its headers has the tools listed again. The tool may have changed.
+/// After a call is refused for its headers, the tools are listed again. The tool may have changed.
 #[tokio::test]
 async fn call_refused_for_headers_uses_newer_list() {
     let (url, _) = serve().await;
@@ -492,7 +492,7 @@ async fn call_refused_for_headers_uses_newer_list() {
 }
 
 #[tokio::test]
-async fn a_hundred_calls_are_in_flight_together() {
+async fn hundred_calls_are_in_flight_together() {
     let (url, _) = serve().await;
     let servers = one(spec(&url, "together")).await;
     let calls = (0..100).map(|_| call(&servers, "together", "tool", json!({})));

@@ -14,8 +14,8 @@ fn answer(id: u32, result: &Value) -> String {
     format!("echo '{answer}';")
 }
 
-/// A server whose first process does this, for ever, from when it is asked for its tools. The
-/// others are the odd server `changes`.
+/// A server whose first process runs `listing` when it gets `tools/list`, and then never ends. Later
+/// processes are the odd server `changes`.
 fn first(folder: &Path, listing: &str) -> ServerSpec {
     let greeting = json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} } });
     let script = format!(
@@ -38,7 +38,7 @@ fn tool(name: &str) -> Value {
     json!({ "tools": [{ "name": name, "inputSchema": { "type": "object" } }] })
 }
 
-/// Waits until a process has ended. One that has not been waited for is a zombie.
+/// Waits until a process has ended. Before its parent waits for it, it is a zombie.
 async fn gone(pid: &str) {
     let stat = format!("/proc/{}/stat", pid.trim());
     in_time(async {
@@ -49,7 +49,7 @@ async fn gone(pid: &str) {
     .await;
 }
 
-/// The first process stays, and does not read any more.
+/// The first process goes on, and no longer reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn unsent_call_uses_the_next_connection() {
     let folder = tempfile::tempdir().expect("a folder");

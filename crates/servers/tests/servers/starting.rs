@@ -1,4 +1,4 @@
-//! Starting servers: both eras, odd lists, every failure.
+//! Starting servers: both eras, odd lists, failures.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ async fn check(specs: Vec<ServerSpec>, expected: Expect) {
 }
 
 #[tokio::test]
-async fn each_way_of_answering_discover() {
-    // Its answer comes after the time for that, and it has no `initialize`: it is asked again.
+async fn every_answer_to_discover_is_handled() {
+    // Its answer comes after the time limit, and it has no `initialize`, so it is asked again.
     let mut slow = odd("counter --modern --start-delay-ms 2500");
     slow.name = "slow".to_owned();
     check(
@@ -40,7 +40,7 @@ async fn each_way_of_answering_discover() {
 }
 
 #[tokio::test]
-async fn an_era_can_be_fixed() {
+async fn configured_era_is_used() {
     let fixed = |mode, era: &str| {
         let mut spec = odd(mode);
         spec.name = format!("{mode} {era}");
@@ -136,7 +136,7 @@ async fn failed_server_does_not_affect_others() {
 }
 
 #[tokio::test]
-async fn a_process_has_the_configured_environment_only() {
+async fn process_has_only_the_configured_environment() {
     let spec = odd_with_env("env", &[("GIVEN", "yes")]);
     let seen = answer(spec, "env", serde_json::json!({})).await;
     let seen: serde_json::Map<String, serde_json::Value> =
@@ -147,7 +147,7 @@ async fn a_process_has_the_configured_environment_only() {
 }
 
 #[tokio::test]
-async fn a_manual_server_starts_when_it_is_enabled() {
+async fn manual_server_starts_when_enabled() {
     let mut spec = odd("counter");
     spec.connect = Connect::Manual;
     let servers = start(vec![spec]).await;
@@ -163,7 +163,7 @@ async fn a_manual_server_starts_when_it_is_enabled() {
     in_time(servers.shut_down()).await;
 }
 
-/// A shell that does this, with a secret in its environment.
+/// A shell that runs this script, with a secret in its environment.
 fn shell(name: &str, script: &str) -> ServerSpec {
     let mut spec = ServerSpec::stdio(name, "sh", ["-c", script]);
     spec.era = "2025-11-25".parse().expect("a revision");
@@ -174,7 +174,7 @@ fn shell(name: &str, script: &str) -> ServerSpec {
     spec
 }
 
-/// A shell that agrees on a revision, and does this when it is asked for its tools.
+/// A shell that agrees on a revision, and runs `does` when it gets `tools/list`.
 fn listing(name: &str, does: &str) -> ServerSpec {
     let greeting = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#;
     let script = format!(
@@ -185,7 +185,7 @@ fn listing(name: &str, does: &str) -> ServerSpec {
 }
 
 #[tokio::test]
-async fn messages_have_the_last_words_and_no_secrets() {
+async fn start_errors_show_stderr_without_secrets() {
     let refuses = r#"read -r request
         echo '{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no '$TOKEN'"}}'
         read -r request"#;

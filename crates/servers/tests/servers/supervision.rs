@@ -1,4 +1,4 @@
-//! Servers that end, rest, change and come back.
+//! Servers that end, become idle, change and restart.
 
 use std::time::{Duration, Instant};
 

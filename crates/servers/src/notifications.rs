@@ -1,4 +1,4 @@
-//! Notifications of a server: changes of its tool list, log messages, progress.
+//! Notifications of a server: changes of its tool list, log messages, progress of calls.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
 use crate::caller::{Log, Progress};
+use crate::in_flight::{InFlight, LISTEN};
 use crate::json_rpc::{read_id, unquoted};
 use crate::questions::page_id;
-use crate::server_log::{self, FloodGate, Message, fit};
-use crate::tap::Tap;
+use crate::server_log::{self, FloodGate, LogMessage, fit};
 
-/// The longest progress message that is passed on, in characters.
+/// Characters of a progress message.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
 
-/// Hears the notifications of one connection.
+/// Handles the notifications of one connection.
 #[derive(Debug)]
 pub(crate) struct Notifications {
     server: Arc<str>,
@@ -59,14 +59,14 @@ impl Notifications {
         self.generation.send_modify(|generation| *generation += 1);
     }
 
-    fn log(&self, tap: &Tap, params: &str, stream: Option<&RequestId>) {
-        let Some(message) = Message::read(&self.server, params, &self.redact) else {
+    fn log(&self, in_flight: &InFlight, params: &str, stream: Option<&RequestId>) {
+        let Some(message) = LogMessage::read(&self.server, params, &self.redact) else {
             return;
         };
-        let caller = tap.caller(stream).0.map(|who| who.caller);
-        let hears = |min: Option<_>| min.is_some_and(|min| message.level >= min);
-        let caller = caller.filter(|caller| hears(caller.logs()));
-        let is_logged = hears(server_log::level());
+        let caller = in_flight.context(stream).0.map(|context| context.caller);
+        let is_wanted = |min: Option<_>| min.is_some_and(|min| message.level >= min);
+        let caller = caller.filter(|caller| is_wanted(caller.logs()));
+        let is_logged = is_wanted(server_log::level());
         if !(is_logged || caller.is_some()) || !self.flood.admit() {
             return;
         }
@@ -81,35 +81,34 @@ impl Notifications {
         }
     }
 
-    /// Reads the acknowledgement of a subscription.
-    fn acknowledge(&self, tap: &Tap, params: &str) {
-        let Some(id) = subscription(params).filter(|id| tap.is_listening(id)) else {
+    fn acknowledge(&self, in_flight: &InFlight, params: &str) {
+        let Some(id) = subscription(params).filter(|id| in_flight.has(id, LISTEN)) else {
             return;
         };
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         if params["notifications"]["toolsListChanged"] == true {
             *self.acknowledged.lock() = Some(id);
-            // Earlier changes were not told.
+            // Earlier changes were not reported.
             self.list_changed();
         }
     }
 
-    /// Hears a notification; `stream` is the request on whose own stream it came, if any. Called
+    /// Handles a notification; `stream` is the request on whose own stream it came, if any. Called
     /// while messages are read: must not block.
     pub(crate) fn notification(
         &self,
-        tap: &Tap,
+        in_flight: &InFlight,
         method: &str,
         params: &str,
         stream: Option<&RequestId>,
     ) {
         match method {
-            "notifications/progress" => self.progress(tap, params),
-            "notifications/message" => self.log(tap, params, stream),
+            "notifications/progress" => self.progress(in_flight, params),
+            "notifications/message" => self.log(in_flight, params, stream),
             "notifications/tools/list_changed" => {
-                // In the newest revision it names the subscription that it is for.
-                let is_subscribed = !tap.is_stateless()
-                    || subscription(params).is_some_and(|id| tap.is_listening(&id));
+                // In the newest revision it names its subscription.
+                let is_subscribed = !in_flight.is_stateless()
+                    || subscription(params).is_some_and(|id| in_flight.has(&id, LISTEN));
                 if is_subscribed {
                     self.list_changed();
                 }
@@ -120,13 +119,12 @@ impl Notifications {
                     let _ = self.pages.send(id.to_owned());
                 }
             }
-            "notifications/subscriptions/acknowledged" => self.acknowledge(tap, params),
+            "notifications/subscriptions/acknowledged" => self.acknowledge(in_flight, params),
             _ => tracing::trace!(server = %self.server, "an unknown notification"),
         }
     }
 
-    /// Hears the progress of a request.
-    fn progress(&self, tap: &Tap, params: &str) {
+    fn progress(&self, in_flight: &InFlight, params: &str) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params<'a> {
@@ -140,20 +138,20 @@ impl Notifications {
             message: Value,
         }
         let read: Option<Params<'_>> = serde_json::from_str(params).ok();
-        let heard = read.and_then(|read| {
-            let slot = tap.of_progress(read_id(read.progress_token)?)?;
+        let matched = read.and_then(|read| {
+            let slot = in_flight.by_progress_token(read_id(read.progress_token)?)?;
             Some((slot, unquoted(read.progress).parse().ok()?, read))
         });
-        let Some((slot, progress, read)) = heard else {
-            return tap.note_unused(params);
+        let Some((slot, progress, read)) = matched else {
+            return in_flight.note_unused(params);
         };
-        slot.progress_events().notify_one();
-        if let Some(of) = slot.who() {
+        slot.progress_events.notify_one();
+        if let Some(context) = &slot.context {
             let message = read.message.as_str();
             let message = message.map(|text| fit(text, MAX_PROGRESS_MESSAGE, &self.redact));
-            of.caller.progress(Progress {
+            context.caller.progress(Progress {
                 server: &self.server,
-                tool: &of.tool,
+                tool: &context.tool,
                 progress,
                 total: read.total.as_f64(),
                 message: message.as_deref(),
@@ -162,7 +160,7 @@ impl Notifications {
     }
 }
 
-/// The subscription that a notification is for.
+/// The subscription that a notification belongs to.
 fn subscription(params: &str) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Params<'a> {
