@@ -1,18 +1,18 @@
-//! The arguments of a call: parsed, checked, and written again in one canonical form.
+//! The arguments of a call: parsed, checked, and written in one canonical form.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_schema::extent;
+use callgate_schema::{Token, TokenKind, extent, tokens};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
-/// The most levels of nesting that serde_json parses.
+/// serde_json's limit of nesting.
 const MAX_LEVELS: u32 = 127;
-/// The most values in the arguments of one call. Small values take up to a hundred times as much
-/// memory as their text.
+/// The limit of values in the arguments of one call. Small values take up to a hundred times as
+/// much memory as their text.
 const MAX_VALUES: u64 = 1 << 20;
 /// serde_json may read an object with such a name as the JSON in its text: without a limit of
-/// depth, and as another value than a server does.
+/// depth, and as a different value than a server reads.
 const PRIVATE_NAMES: &str = "$serde_json::private::";
 
 /// The arguments of a call. Rules, askers, reviewers, the ledger and the server see the same
@@ -31,10 +31,10 @@ impl Arguments {
                  them as text, or in parts"
             ));
         }
-        if strings(given).any(is_private_name) {
+        if tokens(given).any(is_private_name) {
             return Err(format!(
                 "a text in the {noun} begins with {PRIVATE_NAMES:?}, which many programs in Rust do \
-                 not read as a name; write it otherwise"
+                 not read as a name; write it differently"
             ));
         }
         let value = match serde_json::from_str(given) {
@@ -43,13 +43,13 @@ impl Arguments {
             Ok(_) => return Err(format!("the {noun} must be one JSON object")),
             Err(error) if error.to_string().starts_with("recursion limit exceeded") => {
                 return Err(format!(
-                    "the {noun} must be nested at most {MAX_LEVELS} levels deep; give what is \
-                     deeper as text, or in parts"
+                    "the {noun} must be nested at most {MAX_LEVELS} levels deep; give deeper \
+                     values as text, or in parts"
                 ));
             }
             Err(error) => return Err(format!("the {noun} must be one JSON object: {error}")),
         };
-        let text = exact(given).unwrap_or_else(|| value.to_string());
+        let text = with_long_integers(given).unwrap_or_else(|| value.to_string());
         Ok(Self { text: text.into() })
     }
 
@@ -58,66 +58,41 @@ impl Arguments {
         &self.text
     }
 
-    /// The arguments as a value. It is not kept, since calls that wait for an asker would hold
-    /// many of them.
+    /// Parses the arguments again. The value is not kept, because calls that wait for an asker
+    /// would hold many of them.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 }
 
-/// The strings of a JSON text, with their quotation marks.
-fn strings(json: &str) -> impl Iterator<Item = &str> {
-    let mut rest = json;
-    std::iter::from_fn(move || {
-        let (_, string) = rest.split_once('"')?;
-        let begins = json.len() - string.len() - 1;
-        let string = json.get(begins..)?;
-        let (string, behind) = string.split_at_checked(string_bytes(string.as_bytes()))?;
-        rest = behind;
-        Some(string)
-    })
-}
-
-/// True if a string, as a name, is one of [`PRIVATE_NAMES`].
-fn is_private_name(string: &str) -> bool {
-    if !string.contains('\\') {
-        return string
-            .get(1..)
-            .unwrap_or_default()
-            .starts_with(PRIVATE_NAMES);
+/// True for a string that, as a name, is one of [`PRIVATE_NAMES`].
+fn is_private_name(token: Token<'_>) -> bool {
+    if token.kind != TokenKind::String {
+        return false;
     }
-    let text: Option<String> = serde_json::from_str(string).ok();
-    text.is_some_and(|text| text.starts_with(PRIVATE_NAMES))
+    if !token.text.contains('\\') {
+        let name = token.text.get(1..).unwrap_or_default();
+        return name.starts_with(PRIVATE_NAMES);
+    }
+    let name: Option<String> = serde_json::from_str(token.text).ok();
+    name.is_some_and(|name| name.starts_with(PRIVATE_NAMES))
 }
 
 /// The canonical text of a JSON text with integers of more than 64 bits, which a [`Value`] does
-/// not hold; `None` if there are none. They pass through the value as strings.
-fn exact(given: &str) -> Option<String> {
-    // Short whatever the text is, and so that no text can have it by intent.
-    let mark = format!("\u{e000}{:016x}", RandomState::new().hash_one(given.len()));
-    let mut marked = String::new();
-    let mut rest = given;
-    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        let (before, token) = rest.split_at_checked(at)?;
-        let is_part = |c: char| matches!(c, '+' | '-' | '.' | 'e' | 'E') || c.is_ascii_digit();
-        let is_string = token.starts_with('"');
-        let end = if is_string {
-            string_bytes(token.as_bytes())
-        } else {
-            token.find(|c| !is_part(c)).unwrap_or(token.len())
-        };
-        let (token, behind) = token.split_at_checked(end)?;
-        marked.push_str(before);
-        if !is_string && is_long(token) {
-            marked.push_str(&format!("\"{mark}{token}\""));
-        } else {
-            marked.push_str(token);
-        }
-        rest = behind;
-    }
-    marked.push_str(rest);
-    if !marked.contains(&mark) {
+/// not hold; `None` if there are none. They pass through the value as strings with a mark.
+fn with_long_integers(given: &str) -> Option<String> {
+    if !tokens(given).any(is_long_integer) {
         return None;
+    }
+    // Random, so that no text of a script contains the mark.
+    let mark = Uuid::new_v4().simple().to_string();
+    let mut marked = String::with_capacity(given.len());
+    for token in tokens(given) {
+        if is_long_integer(token) {
+            marked += &format!("\"{mark}{}\"", token.text);
+        } else {
+            marked += token.text;
+        }
     }
     let value: Value = serde_json::from_str(&marked).ok()?;
     let (written, begin) = (value.to_string(), format!("\"{mark}"));
@@ -131,23 +106,11 @@ fn exact(given: &str) -> Option<String> {
     Some(text)
 }
 
-fn is_long(number: &str) -> bool {
-    !number.contains(['.', 'e', 'E'])
-        && number.parse::<i64>().is_err()
-        && number.parse::<u64>().is_err()
-}
-
-/// The length of the string at the beginning, with its quotation marks.
-fn string_bytes(text: &[u8]) -> usize {
-    let mut at = 1;
-    loop {
-        match text.get(at) {
-            None => return text.len(),
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
-        }
-    }
+fn is_long_integer(token: Token<'_>) -> bool {
+    token.kind == TokenKind::Number
+        && !token.text.contains(['.', 'e', 'E'])
+        && token.text.parse::<i64>().is_err()
+        && token.text.parse::<u64>().is_err()
 }
 
 #[cfg(test)]

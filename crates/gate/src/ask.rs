@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_policy::flow::Finding;
+use callgate_policy::flow::{Finding, FlowRecord};
 use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission};
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -10,8 +10,8 @@ use serde::Serialize;
 /// Answers questions about calls, such as a person at a terminal.
 pub trait Asker: Send + Sync {
     /// Asks about one call. A run asks one question at a time. The future must not block its
-    /// thread: the run and its limits wait on the same one. It is dropped when the run ends
-    /// before there is an answer.
+    /// thread, which also runs the run and its limits. It is dropped when the run ends before
+    /// there is an answer.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 }
 
@@ -67,35 +67,52 @@ pub struct Question {
     pub tool: String,
     /// The tool's name for people, in its server's words.
     pub title: Option<String>,
-    /// The tool's description, in its server's words: whole, and perhaps misleading.
+    /// The tool's whole description, in its server's words, which may mislead.
     pub description: Option<String>,
     /// The whole arguments, as JSON text. Written by a script: control characters are escaped,
     /// but it may be long and may mislead.
     pub arguments: String,
     /// The reason for the question.
+    #[doc(hidden)]
     pub decision: Decision,
-    /// The question of flow rules or a reviewer besides, where `decision` does not say it.
-    pub besides: Option<Decision>,
-    /// The call and the data that a yes allows.
+    /// The question of flow rules or a reviewer that an approval answers, too, if `decision` does
+    /// not have it.
+    #[doc(hidden)]
+    pub also_asked: Option<Decision>,
+    /// The call and the data that an approval allows.
+    #[doc(hidden)]
     pub about: About,
     /// Other servers' data in the arguments, each with its longest piece. Data that the question
     /// is about comes first.
+    #[doc(hidden)]
     pub flows: Vec<Finding>,
-    /// True if a script makes the call, and perhaps others. Without one the call is the whole run.
+    /// True if a script makes the call. Without a script, the call is the whole run.
     pub script: bool,
-    /// The script's line that calls, if it is known. The worker says so: a worker that a script
-    /// took over can name another line.
+    /// The script's line that calls, if it is known. The worker says it, and a compromised worker
+    /// can name a wrong line.
     pub line: Option<ScriptLine>,
     /// The run's calls so far, by function in the order of the first calls.
+    #[doc(hidden)]
     pub done: Vec<Done>,
     /// The change of the tool's definition since it was last allowed, if that is the reason for
     /// the question.
+    #[doc(hidden)]
     pub changed: Option<Changed>,
-    /// Where [`Answer::Always`] would be kept; without a place it lasts for the session.
+    /// The place that keeps [`Answer::Always`]; without a place it lasts for the session.
     pub keeps_in: Option<String>,
 }
 
 impl Question {
+    /// The reason for the question, such as the rule that asks.
+    pub fn reason(&self) -> String {
+        self.decision.to_string()
+    }
+
+    /// Other servers' data in the arguments. Data that the question is about comes first.
+    pub fn flow_records(&self) -> Vec<FlowRecord> {
+        self.flows.iter().map(Finding::record).collect()
+    }
+
     /// The answers that differ in their effect, for a choice.
     pub fn answers(&self) -> Vec<Answer> {
         let About { call, data, .. } = &self.about;
@@ -111,16 +128,16 @@ impl Question {
     }
 }
 
-/// The call and the data that a yes allows. If it is neither of these, the question is about this
-/// one call, as whenever a reviewer of the host asks.
+/// The call and the data that an approval allows. If both are empty, the question is about this one
+/// call, as always when a reviewer of the host asks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct About {
-    /// The call itself: longer answers than "once" are for later calls of the same function.
-    /// Without this, the question is about the call's data alone.
+    /// True if the question is about the call itself: then answers longer than "once" allow later
+    /// calls of the same function. If false, the question is only about the call's data.
     pub call: bool,
-    /// The functions whose results' data needs permission. Any answer that is longer than "once" lets
-    /// their data go to the called function for the rest of the run, and no longer.
+    /// The functions whose results' data needs permission. Each answer longer than "once" lets
+    /// their data go to the called function for the rest of this run.
     pub data: Vec<String>,
 }
 
@@ -140,14 +157,13 @@ impl About {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptLine {
-    /// Counts from 1.
+    /// The line's number, from 1.
     pub number: u32,
-    /// The line's text.
     pub text: String,
 }
 
 /// A run's calls of one function so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Done {
     /// The generated function name.
@@ -171,8 +187,8 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// The change of a tool, if the decision says that a grant is void for it. `find` has the
-    /// definitions that rules are bound to.
+    /// The change of a tool, if the decision says that a permission does not apply to its new
+    /// definition. `find` has the definitions that rules are bound to.
     pub fn of(
         decision: &Decision,
         now: Option<&Arc<Definition>>,
@@ -199,22 +215,23 @@ pub enum Answer {
     /// This call is allowed.
     Once,
     /// This call and every later one of the same function in this run is allowed, as long as the
-    /// tool's definition stays the same. For data see [`About::data`].
+    /// tool's definition stays the same. Data goes to the called function for the rest of this run only.
     Run,
-    /// As [`Answer::Run`], in every run of the session. Data is let through in this run alone.
+    /// As [`Answer::Run`], in every run of the session. Data is allowed in this run only.
     Session,
-    /// As [`Answer::Session`], and it is kept for later ones where [`Question::keeps_in`] says.
+    /// As [`Answer::Session`], and also in later sessions: [`Question::keeps_in`] has the place
+    /// that keeps it.
     Always,
-    /// This call is allowed by a standing answer, such as `--yes`.
+    /// This call is allowed by an answer given in advance, such as `--yes`.
     Standing,
-    /// A person refused: this call is denied, and a waiting one with the same arguments. A host
+    /// A person refused: this call is denied, and each waiting call with the same arguments. A host
     /// that decides without a person answers [`Answer::NoAsker`], or has a
     /// [`Reviewer`](crate::Reviewer).
     Deny,
-    /// The question was closed without a choice: this call is denied, and a waiting one with the
-    /// same arguments.
+    /// The question was closed without a choice: this call is denied, and each waiting call with
+    /// the same arguments.
     Dismissed,
-    /// The answer is not one of those that were offered, so the call is denied.
+    /// The answer was not among those offered, so the call is denied.
     Unclear,
     /// There is no asker, so the call is denied.
     NoAsker,

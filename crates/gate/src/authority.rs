@@ -1,24 +1,19 @@
 //! Decides the calls of one run: rules, grants, data flows, reviewers and the asker.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::time::Instant;
 
-use callgate_catalog::Tool;
-use callgate_policy::flow::Finding;
 use callgate_policy::{
     Because, CallFacts, Count, Decision, DefinitionHash, Grant, Permissions, Scope, Verdict,
 };
 use jiff::Timestamp;
-use tokio::sync::Mutex;
 
-use crate::arguments::Arguments;
 use crate::ask::{About, Answer, Asker, Changed, Question, ScriptLine};
 use crate::flows::Flows;
 use crate::grant_store::{Definitions, GrantStore};
 use crate::ledger::Ledger;
-use crate::review::{Reviewed, Reviewers};
+use crate::pending_call::PendingCall;
+use crate::question_turn::QuestionTurns;
+use crate::review::Reviewers;
 use crate::ruling::Ruling;
 use crate::setup::Setup;
 
@@ -31,51 +26,39 @@ pub(crate) struct Authority {
     keep: Option<Arc<dyn GrantStore>>,
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
-    /// The last refusal or dismissal and its time, by the hash of function and arguments. Held
-    /// while the asker is asked, so that questions come one at a time.
-    refusals: Mutex<HashMap<u64, (Instant, Answer)>>,
-    hasher: RandomState,
-}
-
-/// A call that is being decided.
-#[derive(Clone, Copy)]
-pub(crate) struct PendingCall<'a> {
-    pub(crate) tool: &'a Tool,
-    pub(crate) arguments: &'a Arguments,
-    pub(crate) flows: &'a [Finding],
-    /// The script's line, from 1, where it is known.
-    pub(crate) line: Option<u32>,
-    /// True if the tool's server is marked so.
-    pub(crate) is_trusted: bool,
-    /// True if it is sent if it is allowed. A dry run sends only calls that read.
-    pub(crate) is_sent: bool,
+    turns: QuestionTurns,
 }
 
 impl Authority {
     pub(crate) fn new(setup: Setup, flows: Arc<Flows>, reviewers: Arc<Reviewers>) -> Self {
-        let permissions = if setup.one_call {
-            Permissions::of_one_call(setup.rules, setup.session)
+        let Setup {
+            rules,
+            people,
+            records,
+            options,
+        } = setup;
+        let permissions = if options.one_call {
+            Permissions::of_one_call(rules.calls, rules.session)
         } else {
-            Permissions::new(setup.rules, setup.session)
+            Permissions::new(rules.calls, rules.session)
         };
-        for grant in setup.grants {
+        for grant in rules.grants {
             permissions.grant(grant, Scope::Run);
         }
         Self {
             permissions,
             flows,
             reviewers,
-            asker: setup.asker,
-            keep: setup.keep,
-            definitions: setup.definitions,
-            script: setup.script,
-            refusals: Mutex::default(),
-            hasher: RandomState::new(),
+            asker: people.asker,
+            keep: records.keep,
+            definitions: records.definitions,
+            script: options.script,
+            turns: QuestionTurns::default(),
         }
     }
 
-    /// Decides a call. For one that a dry run does not send, the asker is not asked, and the
-    /// session counts no use.
+    /// Decides a call. If a dry run withholds it, the asker is not asked, and the session does not
+    /// count a use.
     pub(crate) async fn decide(&self, call: &PendingCall<'_>, ledger: &Ledger) -> Ruling {
         let review = self.reviewers.review_arguments(call.reviewed()).await;
         let data = self.about_data(call, review.as_ref());
@@ -92,7 +75,7 @@ impl Authority {
         self.ask(call, review.as_ref(), decision, ledger).await
     }
 
-    /// The decision of rules and grants. A use that they count is taken.
+    /// The decision of rules and grants, which count this use.
     fn about_call(&self, call: &PendingCall<'_>) -> Decision {
         let arguments = call.arguments.value();
         let facts = CallFacts {
@@ -107,7 +90,7 @@ impl Authority {
         self.permissions.decide(&facts, count)
     }
 
-    /// The stricter of reviewers and flow rules, if they do not let the call pass.
+    /// The stricter decision of reviewers and flow rules, unless both let the call pass.
     fn about_data(&self, call: &PendingCall<'_>, review: Option<&Decision>) -> Option<Decision> {
         match (self.flows.decide(call.flows), review) {
             (Some(flows), Some(review))
@@ -128,14 +111,13 @@ impl Authority {
         decision: Decision,
         ledger: &Ledger,
     ) -> Ruling {
-        let asked = Instant::now();
-        let mut refusals = self.refusals.lock().await;
-        // An earlier answer may have granted it.
+        let mut turn = self.turns.take(call).await;
+        // An answer during the wait may have granted the call.
         let decision = match &decision.because {
-            // The call itself may be made, and that is counted already.
+            // The call itself is allowed, and its use is counted already.
             Because::Flow(_) | Because::Reviewer(_) => match self.about_data(call, review) {
                 Some(decision) => decision,
-                // An earlier answer for the run lets the data pass.
+                // An answer for the run lets the data pass.
                 None => return Ruling::new(decision, Some(Answer::Run)),
             },
             _ => self.about_call(call),
@@ -143,13 +125,8 @@ impl Authority {
         if decision.verdict != Verdict::Ask {
             return Ruling::by_rules(decision);
         }
-        // The same call may have been refused while this one waited.
-        let key = (&call.tool.function, call.arguments.text());
-        let key = self.hasher.hash_one(key);
-        if let Some((refused, answer)) = refusals.get(&key)
-            && *refused > asked
-        {
-            return Ruling::new(decision, Some(*answer));
+        if let Some(answer) = turn.refusal() {
+            return Ruling::new(decision, Some(answer));
         }
         let question = self.question(call, review, &decision, ledger);
         let about = question.about.clone();
@@ -161,9 +138,7 @@ impl Authority {
             self.flows.pass(call.flows);
         }
         match answer {
-            Answer::Deny | Answer::Dismissed => {
-                refusals.insert(key, (Instant::now(), answer));
-            }
+            Answer::Deny | Answer::Dismissed => turn.refuse(answer),
             // Approval of this data flow does not approve later calls of the function.
             _ if !about.call => {}
             Answer::Run => self.permissions.grant(call.tool.grant(), Scope::Run),
@@ -174,8 +149,8 @@ impl Authority {
         Ruling::new(decision, Some(answer))
     }
 
-    /// Keeps a grant for good, and for this session in any case: a kept grant counts from the
-    /// next start on.
+    /// Keeps a grant for good, and adds it to this session: a kept grant counts from the next
+    /// start on.
     async fn keep(&self, grant: Grant) {
         self.permissions.grant(grant.clone(), Scope::Session);
         let Some(keep) = &self.keep else {
@@ -214,7 +189,7 @@ impl Authority {
             description: definition.description.clone(),
             arguments: call.arguments.text().to_string(),
             decision: decision.clone(),
-            besides: self.about_data(call, review).filter(|_| is_about_call),
+            also_asked: self.about_data(call, review).filter(|_| is_about_call),
             about: About {
                 call: is_about_call,
                 data: self.flows.to_ask(call.flows),
@@ -225,19 +200,6 @@ impl Authority {
             changed: Changed::of(decision, Some(&definition.identity), find),
             flows: call.flows.to_vec(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
-        }
-    }
-}
-
-impl<'a> PendingCall<'a> {
-    /// The call as reviewers see it.
-    pub(crate) fn reviewed(&self) -> Reviewed<'a> {
-        Reviewed {
-            function: &self.tool.function,
-            server: &self.tool.definition.server,
-            tool: &self.tool.definition.name,
-            arguments: self.arguments.text(),
-            flows: self.flows,
         }
     }
 }

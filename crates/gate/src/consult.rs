@@ -5,29 +5,29 @@ use std::sync::Arc;
 use callgate_catalog::Tool;
 use serde_json::value::RawValue;
 
-use crate::authority::PendingCall;
 use crate::dispatcher::Dispatcher;
 use crate::error::CallError;
 use crate::ledger::Outcome;
+use crate::pending_call::PendingCall;
 
 /// The answer of a model of the host, or its error.
 #[derive(Debug)]
 pub struct Consulted<T> {
     /// The answer or error, for the host.
     pub value: T,
-    /// All that a script can read of it, as JSON.
+    /// The part that a script can read, as JSON.
     pub read: String,
     /// The message for the ledger, if there is no answer.
     pub failed: Option<String>,
 }
 
 impl Dispatcher {
-    /// Hands `input`, a JSON object, to a model of the host, which `work` asks if the rules allow
-    /// it. Without a rule they do: the host configured the model.
+    /// Gives `input`, a JSON object, to a model of the host: `work` asks the model if the rules
+    /// allow it. Without a rule it is allowed, because the host configured the model.
     ///
-    /// `work` gets the input as rules, reviewers and the ledger saw it. What a script can read of
-    /// its answer goes past reviewers, and is the model's data from then on.
-    /// The error: [`CallError`] if `work` was not begun, or a reviewer keeps its answer back.
+    /// `work` gets the input as rules, reviewers and the ledger saw it. Reviewers see the part of
+    /// the answer that a script can read, and flow rules treat it as the model's data.
+    /// The error: [`CallError`] if `work` did not start, or a reviewer withholds its answer.
     pub async fn consult<T, W>(
         &self,
         model: &Tool,
@@ -47,7 +47,7 @@ impl Dispatcher {
             arguments: &input,
             flows: &flows,
             line,
-            // The host's own.
+            // It belongs to the host.
             is_trusted: true,
             is_sent: true,
         };

@@ -11,17 +11,19 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::authority::{Authority, PendingCall};
+use crate::authority::Authority;
 use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, CallErrorKind, code};
 use crate::flows::Flows;
-use crate::ledger::{Entry, Ledger, LedgerLine, Outcome};
-use crate::result::{Answer, check_output};
+use crate::ledger::{Ledger, LedgerLine, OpenLine, Outcome};
+use crate::output_check::check_output;
+use crate::pending_call::PendingCall;
 use crate::review::Reviewers;
 use crate::ruling::Ruling;
+use crate::server_answer::ServerAnswer;
 use crate::setup::{CallOptions, Setup};
 
-/// Makes the calls of one run. It has the run's rules, its grants and its ledger.
+/// Makes the calls of one run, and has its rules, grants and ledger.
 pub struct Dispatcher {
     servers: Servers,
     pub(crate) authority: Authority,
@@ -35,21 +37,22 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// The dispatcher of a run that begins.
+    /// Starts the ledger of a run.
     pub fn new(servers: Servers, setup: Setup) -> Self {
-        let sources = servers.list().len() + usize::from(setup.consults);
-        let rules = Arc::clone(&setup.flows);
-        let flows = Arc::new(Flows::new(rules, setup.script.as_deref(), sources));
-        let reviewers = Arc::new(Reviewers(setup.reviewers.clone()));
+        let (people, options) = (&setup.people, &setup.options);
+        let sources = servers.list().len() + usize::from(options.consults);
+        let rules = Arc::clone(&setup.rules.flows);
+        let flows = Arc::new(Flows::new(rules, options.script.as_deref(), sources));
+        let reviewers = Arc::new(Reviewers(people.reviewers.clone()));
         Self {
             servers,
             flows: Arc::clone(&flows),
-            ledger: Ledger::new(setup.sinks.clone()),
+            ledger: Ledger::new(setup.records.sinks.clone()),
             reviewers: Arc::clone(&reviewers),
-            dry_run: setup.dry_run.clone(),
+            dry_run: options.dry_run.clone(),
             withheld: Mutex::default(),
-            caller: setup.caller.clone(),
-            audience: setup.audience,
+            caller: people.caller.clone(),
+            audience: people.audience,
             authority: Authority::new(setup, flows, reviewers),
         }
     }
@@ -59,8 +62,8 @@ impl Dispatcher {
     /// `arguments` is a JSON object, or null for an empty one. The result is the tool's
     /// `structuredContent`, else its one text, else `{ "content": […] }`, else null. Dropping the
     /// future cancels the call.
-    /// The error: [`CallError`], each kind of which a script can catch. If the tool changed between
-    /// the decision and the call, that is [`code::TOOL_CHANGED`]; the call is not made again.
+    /// The error: [`CallError`], of which a script can catch each kind. If the tool changed after
+    /// the decision, it has [`code::TOOL_CHANGED`]; the call is not made again.
     pub async fn call(
         &self,
         tool: &Tool,
@@ -102,7 +105,7 @@ impl Dispatcher {
         self.finish(&call, entry, answer, &options).await
     }
 
-    /// Denies a call that the run may not make, whatever the rules say.
+    /// Denies a call outside the run's scope. The rules are not asked.
     pub fn refuse(
         &self,
         tool: &Tool,
@@ -126,12 +129,12 @@ impl Dispatcher {
         self.ledger.run()
     }
 
-    /// The calls that a dry run did not send, in the order they were asked for.
+    /// The calls that a dry run did not send, in order.
     pub fn withheld(&self) -> Vec<Withheld> {
         self.withheld.lock().calls.clone()
     }
 
-    /// Every call of the run so far, in the order they were asked for.
+    /// Every call of the run so far, in order.
     pub fn lines(&self) -> Vec<LedgerLine> {
         self.ledger.lines()
     }
@@ -140,7 +143,7 @@ impl Dispatcher {
     fn answer_in_dry_run(
         &self,
         call: &PendingCall<'_>,
-        entry: &mut Entry,
+        entry: &mut OpenLine,
         ruling: &Ruling,
     ) -> Option<Result<Box<RawValue>, CallError>> {
         let dry_run = self.dry_run.as_deref().filter(|_| !call.is_sent)?;
@@ -154,7 +157,7 @@ impl Dispatcher {
         let mut withheld = self.withheld.lock();
         withheld.add(ordinal, call, &decision, is_recorded);
         drop(withheld);
-        entry.withheld(&decision, recorded.as_deref().map(RawValue::get));
+        entry.answered_in_dry_run(&decision, recorded.as_deref().map(RawValue::get));
         Some(recorded.ok_or_else(|| entry.error(CallErrorKind::DryRun { decision })))
     }
 
@@ -162,7 +165,7 @@ impl Dispatcher {
     async fn finish(
         &self,
         call: &PendingCall<'_>,
-        mut entry: Entry,
+        mut entry: OpenLine,
         answer: Result<Box<RawValue>, CallFailure>,
         options: &CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
@@ -171,8 +174,8 @@ impl Dispatcher {
             Ok(result) => result,
             Err(failure) => return Err(self.fail(call, entry, failure, options).await),
         };
-        match Answer::of(&result, tool.definition.output_schema.as_ref()) {
-            Answer::Value {
+        match ServerAnswer::of(&result, tool.definition.output_schema.as_ref()) {
+            ServerAnswer::Value {
                 value,
                 is_structured,
             } => {
@@ -184,13 +187,13 @@ impl Dispatcher {
                     Fit::Fits => {}
                     Fit::Unknown(reason) => entry.unchecked(reason),
                     Fit::Wrong { problems } => {
-                        return Err(entry.misfit(&problems, is_structured, &given));
+                        return Err(entry.schema_mismatch(&problems, is_structured, &given));
                     }
                 }
                 entry.close(Outcome::Ok, Some(given.get()));
                 Ok(given)
             }
-            Answer::Failed {
+            ServerAnswer::Failed {
                 message,
                 content,
                 structured_content,
@@ -207,14 +210,14 @@ impl Dispatcher {
                     retryable: false,
                 }))
             }
-            Answer::InputRequired => {
-                let message = "the tool wants input in a way that the protocol revision it speaks \
-                               does not have";
+            ServerAnswer::InputRequired => {
+                let message = "the tool asks for input in a way that its protocol revision does \
+                               not have";
                 Err(entry.fail(code::INPUT_REQUIRED, message.to_owned(), false))
             }
-            Answer::Malformed(reason) => {
+            ServerAnswer::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
-                // It may name what the server wrote.
+                // It may quote the server.
                 self.release(call, &mut entry, &message).await?;
                 Err(entry.fail(code::MALFORMED_RESULT, message, false))
             }
@@ -225,12 +228,12 @@ impl Dispatcher {
     async fn fail(
         &self,
         call: &PendingCall<'_>,
-        mut entry: Entry,
+        mut entry: OpenLine,
         failure: CallFailure,
         options: &CallOptions,
     ) -> CallError {
         let reads_only = call.tool.definition.hints.read_only == Some(true);
-        // A script can read these, too, and they may quote the server.
+        // A script can read the error, which may quote the server.
         let read = match &failure.kind {
             FailureKind::Timeout(_) if failure.unused.is_empty() => None,
             FailureKind::Refused(error) => Some(json!([error.message, error.data])),
@@ -243,7 +246,7 @@ impl Dispatcher {
         }
         let (code, data) = match &failure.kind {
             FailureKind::Timeout(limit) => {
-                // The whole limit, as the caller knows it.
+                // The limit as the caller set it, with the time before the call.
                 let asked = options
                     .timeout
                     .filter(|_| time_left(options) == Some(*limit));
@@ -271,23 +274,23 @@ impl Dispatcher {
         entry.fail_with(code, message, retryable, data, None)
     }
 
-    /// Lets the script read a text: reviewers see it first, and its data is known from then on.
+    /// Lets the script read a text: reviewers see it first, and later flows of it are found.
     pub(crate) async fn release(
         &self,
         call: &PendingCall<'_>,
-        entry: &mut Entry,
+        entry: &mut OpenLine,
         text: &str,
     ) -> Result<(), CallError> {
         let refused = self.reviewers.review_result(call.reviewed(), text).await;
         if let Some(reason) = refused {
-            return Err(entry.kept(reason, text));
+            return Err(entry.withheld_by_reviewer(reason, text));
         }
         self.flows.learn(call.tool, entry.ordinal(), text);
         Ok(())
     }
 }
 
-/// The time limit of a call, less the time that passed before it.
+/// The time limit of a call without the time that passed before it.
 fn time_left(options: &CallOptions) -> Option<Duration> {
     let limit = options.timeout?;
     Some(limit.saturating_sub(options.waited))

@@ -1,19 +1,19 @@
-//! Dry runs: which calls are sent, and what answers the others.
+//! Dry runs: the calls that are sent, and the answers to all others.
 
 use std::collections::BTreeMap;
 
 use callgate_catalog::Tool;
-use callgate_policy::Pattern;
+use callgate_policy::{Pattern, RuleError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::authority::PendingCall;
+use crate::pending_call::PendingCall;
 
-/// The most bytes of arguments that are kept of one call that was not sent.
-const KEPT_OF_ONE: usize = 64 * 1024;
+/// The limit of the arguments that are kept of one call that was not sent, in bytes.
+const MAX_ARGUMENTS: usize = 64 * 1024;
 
-/// The most bytes of arguments that are kept of all of them.
-const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
+/// The same limit for all calls together.
+const MAX_ALL_ARGUMENTS: usize = 16 * 1024 * 1024;
 
 /// A dry run sends calls that only read, under the usual rules, and answers every other call in
 /// its tool's place.
@@ -23,24 +23,31 @@ const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct DryRun {
     /// Functions that are treated as ones that only read.
+    #[doc(hidden)]
     pub reads: Vec<Pattern>,
     /// Answers of calls that are not sent, by function. Without one, such a call throws.
     pub recorded: BTreeMap<String, Box<RawValue>>,
 }
 
 impl DryRun {
-    /// True if a call is sent.
+    /// Treats functions that match a pattern, such as `crm_get_*`, as ones that only read.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError`] for a pattern that could never match.
+    pub fn read(mut self, pattern: &str) -> Result<Self, RuleError> {
+        self.reads.push(pattern.parse().map_err(RuleError::from)?);
+        Ok(self)
+    }
+
     pub(crate) fn sends(&self, tool: &Tool, is_trusted: bool) -> bool {
         let is_hinted = is_trusted && tool.definition.hints.read_only == Some(true);
         let mut patterns = self.reads.iter();
-        is_hinted || patterns.any(|pattern| pattern.means(&tool.function, Some(&tool.other_names)))
+        is_hinted || patterns.any(|pattern| pattern.matches(tool.name(), true))
     }
 
-    /// The recorded answer of a tool, if there is one.
     pub(crate) fn recorded_for(&self, tool: &Tool) -> Option<Box<RawValue>> {
-        let long = || self.recorded.get(tool.other_names.long()?);
-        let value = self.recorded.get(&tool.function).or_else(long)?;
-        Some(value.clone())
+        self.recorded.get(&tool.function).cloned()
     }
 }
 
@@ -59,8 +66,7 @@ pub struct Withheld {
     pub tool: String,
     /// The script's line, from 1, where it is known.
     pub line: Option<u32>,
-    /// The arguments; `None` if they are over 64 KiB, or those of all calls
-    /// over 16 MiB.
+    /// The arguments; `None` if they are over 64 KiB, or those of all calls together over 16 MiB.
     pub arguments: Option<Box<RawValue>>,
     /// The size of the arguments, in bytes of JSON.
     pub argument_bytes: usize,
@@ -70,7 +76,7 @@ pub struct Withheld {
     pub recorded: bool,
 }
 
-/// The calls that a dry run did not send, in the order they were asked for.
+/// The calls that a dry run did not send, in order.
 #[derive(Default)]
 pub(crate) struct WithheldCalls {
     pub(crate) calls: Vec<Withheld>,
@@ -86,7 +92,7 @@ impl WithheldCalls {
         recorded: bool,
     ) {
         let (tool, text) = (call.tool, call.arguments.text());
-        let fits = text.len() <= KEPT_OF_ONE && self.bytes + text.len() <= KEPT_IN_ALL;
+        let fits = text.len() <= MAX_ARGUMENTS && self.bytes + text.len() <= MAX_ALL_ARGUMENTS;
         let shown = fits
             .then(|| RawValue::from_string(text.to_string()).ok())
             .flatten();

@@ -1,4 +1,4 @@
-//! The reason why a call gave no result.
+//! Errors of calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,15 +15,14 @@ pub mod code {
     pub const CONNECTION_CLOSED: i64 = -32000;
     /// The server's answer, or the script's result, is longer than the limit.
     pub const RESULT_TOO_LARGE: i64 = -32050;
-    /// The server's answer is no result of `tools/call`.
+    /// The server's answer is not a result of `tools/call`.
     pub const MALFORMED_RESULT: i64 = -32051;
-    /// The server wants input before it goes on, and gets none: the host cannot give it, it is too
-    /// much, or the server asks again and again.
+    /// The server asks for input and gets none: the host cannot give it, it is too large, or the
+    /// server asks too often.
     pub const INPUT_REQUIRED: i64 = -32052;
-    /// The run has made as many calls as a ledger holds, or as many lookups as it may, or has too
-    /// much input under way.
+    /// The run reached the limit of calls in a ledger, of lookups, or of input in flight.
     pub const TOO_MANY_CALLS: i64 = -32053;
-    /// The ledger's file did not take the call's line, so the call was not sent.
+    /// The call's line could not be written to the ledger, so the call was not sent.
     pub const NOT_RECORDED: i64 = -32054;
     /// The server wants pages opened before the call (MCP 2025-11-25, client/elicitation, "URL
     /// Elicitation Required Error"): the error's data list them as `elicitations`.
@@ -31,18 +30,18 @@ pub mod code {
     /// The result does not fit the tool's `outputSchema`. The call was made. The error's data are
     /// an object: `problems`, an array of texts, and `result`, the tool's result.
     pub const RESULT_MISMATCH: i64 = -32055;
-    /// The tool is not the one that was decided on: its server's newest list has another one, or
-    /// none. The call was not sent, or was given up before its next round: the message says which.
-    /// A script may call again; a new decision is made then.
+    /// The tool changed after the decision: its server's newest list has a different definition, or
+    /// does not have the tool. The call was not sent, or was given up before its next round: the
+    /// message says which. A script may call again, and a new decision is made.
     pub const TOOL_CHANGED: i64 = -32056;
-    /// A rule that denies, or another setting that forbids, matches no tool. No call is made until
+    /// A deny rule, or a different setting that restricts, matches no tool. No call is made until
     /// the configuration is corrected.
     pub const REFUSED: i64 = -32057;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }
 
-/// The reason why a call gave no result. Its `Display` names the tool by its generated function
+/// The error of a call without a result. Its `Display` names the tool by its generated function
 /// name.
 #[derive(Debug, Clone)]
 pub struct CallError {
@@ -74,29 +73,29 @@ pub enum CallErrorKind {
     /// There is no valid result: the server refused the request, has ended, or gave an invalid
     /// answer.
     Protocol {
-        /// The server's JSON-RPC error code, or one of [`code`].
+        /// The server's JSON-RPC error code, or one between -32057 and -32050 for a failure that Callgate finds itself.
         code: i64,
         /// The problem and, where it helps, what to do.
         #[serde(skip)]
         message: String,
         /// The server's error data, if it sent any.
         data: Option<Box<RawValue>>,
-        /// True if the same call may succeed later and cannot be done twice: it did not reach the
-        /// server, or its answer was lost and the tool says of itself that it only reads. Callgate
-        /// never makes it again by itself.
+        /// True if the same call may succeed later and has no effect twice: it did not reach the
+        /// server, or its answer was lost and the tool declares that it only reads. Callgate never
+        /// repeats it by itself.
         retryable: bool,
     },
-    /// The server did not answer in time; it was told that the call is
-    /// cancelled. Whether the tool did its work is not known.
+    /// The server did not answer in time, and got a cancellation. It is not known whether the tool
+    /// did its work.
     Timeout {
         /// The limit.
         #[serde(skip)]
         limit: Duration,
-        /// Messages that the server wrote meanwhile and that were not used, as a clause; may be
+        /// Messages that the server wrote meanwhile and that could not be used, as a clause; may be
         /// empty.
         #[serde(skip)]
         unused: String,
-        /// True if the tool says of itself that it only reads.
+        /// True if the tool declares that it only reads.
         retryable: bool,
     },
     /// The call was made, and a reviewer of the host keeps its result from the script.
@@ -104,20 +103,19 @@ pub enum CallErrorKind {
         /// The reviewer's reason.
         reason: String,
     },
-    /// The call was not sent, by this decision.
+    /// This decision denied the call.
     #[serde(skip)]
-    Denied(Box<Ruling>),
-    /// The call was not sent, because the run is a dry run and the tool is not known to read only.
+    Denied(#[doc(hidden)] Box<Ruling>),
+    /// The call was not sent: the run is a dry run, and it is not known that the tool only reads.
     DryRun {
         /// The decision of the rules, in words.
         decision: String,
     },
-    /// The host cancelled the call. A script never gets this error, since it does not hear of the
-    /// calls that it gives up.
+    /// The host cancelled the call. A script never gets this error: calls that a script gives up
+    /// have no result.
     Cancelled {
-        /// True if it may have been sent by then: it was decided and handed on, perhaps to wait for
-        /// a connection or a login first. The server is told that it is cancelled, and may have
-        /// done something.
+        /// True if it may have been sent: it was allowed, and waited for its answer, a connection
+        /// or a login. The server gets a cancellation, and may have done something.
         sent: bool,
     },
 }

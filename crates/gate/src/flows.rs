@@ -12,18 +12,18 @@ use tokio::task::spawn_blocking;
 
 use crate::arguments::Arguments;
 
-/// Learns the results of a run, finds copies of them in arguments, and applies the flow rules.
+/// Learns the results of a run, finds their copies in arguments, and applies the flow rules.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// `None` if the run has no second server that data could come from.
+    /// `None` if the run has only one server.
     detector: Option<Arc<Detector>>,
     rules: Arc<FlowRules>,
-    /// The flows that the asker let pass for the run, from function to function.
+    /// The flows that the asker allowed for the run, from function to function.
     passed: Mutex<HashSet<(String, String)>>,
 }
 
 impl Flows {
-    /// Nothing learnt yet. The text of `script` is not a server's data.
+    /// Flows before the first result. The text of `script` is not a server's data.
     pub(crate) fn new(rules: Arc<FlowRules>, script: Option<&str>, servers: usize) -> Self {
         let detector = || Arc::new(Detector::new(script.unwrap_or_default()));
         Self {
@@ -33,8 +33,8 @@ impl Flows {
         }
     }
 
-    /// The data of other servers in a call's arguments. What the rules are strictest about comes
-    /// first: where not all of it is kept or shown, that is.
+    /// The data of other servers in a call's arguments. The flows that rules are strictest about
+    /// come first, because only the first ones are kept and shown.
     pub(crate) async fn find(&self, tool: &Tool, arguments: &Arguments) -> Vec<Finding> {
         let mut flows = self.search(tool, arguments).await;
         flows.sort_by_cached_key(|flow| match self.rules.verdict(flow) {
@@ -58,20 +58,20 @@ impl Flows {
         found.unwrap_or_else(|_| search())
     }
 
-    /// Learns what the script reads of a call's result.
+    /// Learns the part of a call's result that the script reads.
     pub(crate) fn learn(&self, tool: &Tool, ordinal: usize, result: &str) {
         if let Some(detector) = &self.detector {
             detector.learn(&tool.side(), ordinal, result);
         }
     }
 
-    /// The decision of the rules, if they do not let all flows pass. A flow that the asker let
-    /// pass is no reason to ask again.
+    /// The decision of the rules, unless all flows may pass. It does not ask again about a flow
+    /// that the asker allowed.
     pub(crate) fn decide(&self, flows: &[Finding]) -> Option<Decision> {
         self.rules.review(self.unpassed(flows))
     }
 
-    /// The functions whose data needs leave.
+    /// The functions whose data needs permission.
     pub(crate) fn to_ask(&self, flows: &[Finding]) -> Vec<String> {
         let unpassed = self.unpassed(flows).into_iter();
         let asked = unpassed.filter(|flow| self.is_asked(flow));
@@ -79,7 +79,7 @@ impl Flows {
         functions.into_iter().collect()
     }
 
-    /// Lets the flows that the asker was asked about pass from now on.
+    /// Allows the flows that the asker was asked about from now on.
     pub(crate) fn pass(&self, flows: &[Finding]) {
         let asked = flows.iter().filter(|flow| self.is_asked(flow));
         self.passed.lock().extend(asked.map(ends));
@@ -96,7 +96,8 @@ impl Flows {
     }
 }
 
-/// Labels and rules tell the tools of one server apart, so passes go by function.
+/// The functions of a flow. Labels and rules distinguish the tools of one server, so servers
+/// would be too coarse.
 fn ends(flow: &Finding) -> (String, String) {
     (flow.from.function.clone(), flow.to.function.clone())
 }

@@ -11,12 +11,16 @@ mod consult;
 mod dispatcher;
 mod dry_run;
 mod error;
+mod failure_message;
 mod flows;
 mod grant_store;
 mod ledger;
-mod result;
+mod output_check;
+mod pending_call;
+mod question_turn;
 mod review;
 mod ruling;
+mod server_answer;
 mod setup;
 
 pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, ScriptLine, ask_with};
@@ -24,11 +28,11 @@ pub use consult::Consulted;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, CallErrorKind, code};
-pub use grant_store::{Definitions, GrantStore};
+pub use grant_store::{Definitions, GrantStore, GrantStoreError};
 pub use ledger::{
     CallEvent, DEFAULT_LEDGER_BYTES, LedgerError, LedgerEvent, LedgerFile, LedgerLine,
     LedgerOptions, LedgerSink, Outcome,
 };
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
-pub use setup::{CallOptions, Setup};
+pub use setup::{CallOptions, People, Records, RunOptions, RunRules, Setup};

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use callgate_policy::flow::Finding;
+use callgate_policy::flow::{Finding, FlowRecord};
 use callgate_policy::{Because, Decision, Verdict};
 use futures::future::BoxFuture;
 
-/// A check by the host of calls and their results, besides the rules. Each
-/// method has a default that lets everything pass.
+/// A check by the host of calls and their results, in addition to the rules. Each method has a
+/// default that allows everything.
 ///
-/// Reviewers are asked one after the other, in the order they were added, for calls of scripts
-/// and for those without one. The futures must not block their thread: the run and its limits
-/// wait on the same one. A call that is cancelled drops them.
+/// Reviewers are asked one after the other, in the order they were added, for calls with and
+/// without a script. The futures must not block their thread, which also runs the run and its
+/// limits. A call that is cancelled drops them.
 pub trait Reviewer: Send + Sync {
     /// Reviews a call before it is decided.
     fn review_arguments<'a>(&'a self, _call: Reviewed<'a>) -> BoxFuture<'a, Review> {
@@ -41,35 +41,42 @@ pub struct Reviewed<'a> {
     pub tool: &'a str,
     /// The whole arguments, as JSON text. Written by a script.
     pub arguments: &'a str,
-    /// Other servers' data that was found in them.
+    /// Other servers' data that was found in the arguments.
+    #[doc(hidden)]
     pub flows: &'a [Finding],
 }
 
-/// A [`Reviewer`]'s answer about arguments. The stricter of this and the rules' decision holds.
+impl Reviewed<'_> {
+    /// Other servers' data in the arguments.
+    pub fn flow_records(&self) -> Vec<FlowRecord> {
+        self.flows.iter().map(Finding::record).collect()
+    }
+}
+
+/// A [`Reviewer`]'s answer about arguments. The stricter of this and the rules' decision applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Review {
     /// The call may be made.
     Allow,
-    /// The asker is asked, each time, for this reason.
+    /// The asker is asked about each such call, for this reason.
     Ask(String),
-    /// The call may not be made, for this reason, which the script is told.
+    /// The call may not be made, for this reason, which the script gets.
     Deny(String),
 }
 
 /// A [`Reviewer`]'s answer about a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultReview {
-    /// The script gets it.
+    /// The script gets the result.
     Allow,
-    /// The script gets an error with this reason in its place.
+    /// The script gets an error with this reason.
     Withhold(String),
 }
 
-/// The reviewers of one run.
 pub(crate) struct Reviewers(pub(crate) Vec<Arc<dyn Reviewer>>);
 
 impl Reviewers {
-    /// The strictest decision about arguments, if not all reviewers let them pass.
+    /// The strictest decision about arguments, unless all reviewers allow them.
     pub(crate) async fn review_arguments(&self, call: Reviewed<'_>) -> Option<Decision> {
         let mut strictest = None;
         for reviewer in &self.0 {

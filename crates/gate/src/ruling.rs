@@ -4,7 +4,7 @@ use std::fmt;
 
 use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Permission, Rule, Verdict};
-use callgate_process::shell_word;
+use callgate_text::shell_word;
 use serde_json::Value;
 
 use crate::ask::Answer;
@@ -37,7 +37,7 @@ impl Ruling {
         }
     }
 
-    /// The rule for calls that decided, or that said to ask; `None` if none matched.
+    /// The rule for calls that decided, or that made the asker be asked; `None` if no rule matched.
     pub fn rule(&self) -> Option<&Rule> {
         if let Some(rule) = &self.decision.asked_by {
             return Some(rule);
@@ -52,8 +52,8 @@ impl Ruling {
         }
     }
 
-    /// The rule that decided, or that said to ask, as it stands in the configuration, and its
-    /// place there: for calls, or for data between servers. `None` if no rule matched.
+    /// The rule for calls or for data that decided, or that made the asker be asked: as the
+    /// configuration has it, and its place there. `None` if no rule matched.
     pub fn written_rule(&self) -> Option<(Value, &str)> {
         match &self.decision.because {
             Because::Flow(reason) => match &reason.why {
@@ -67,15 +67,15 @@ impl Ruling {
         }
     }
 
-    /// The advice on a denial of this function: who can permit the call, how, and if it helps to
-    /// call again. It names who can follow it, since a model has neither flags nor files.
+    /// The advice on a denial of this function: the person who can permit the call, how, and
+    /// whether it helps to call again. The reader is a model, which has neither flags nor files.
     pub fn advice(&self, function: &str) -> String {
         let because = &self.decision.because;
         if self.answer == Some(Answer::Deny) {
             return "a person refused; call again only if that person says so".to_owned();
         }
         if let Because::Scope(_) = because {
-            return "begin another run with that server among its own".to_owned();
+            return "start a new run that includes that server".to_owned();
         }
         if self.decision.verdict == Verdict::Deny {
             let (whose, with) = match because {
@@ -99,7 +99,7 @@ impl Ruling {
             Because::Reviewer(_) => {
                 return format!("the operator's own check wants a person's approval; {again}");
             }
-            // A rule that asks comes before those that allow.
+            // An ask rule applies before allow rules of the configuration.
             because if matches!(because, Because::Rule(_)) || self.decision.asked_by.is_some() => {
                 format!("with --allow {word}")
             }
@@ -144,7 +144,7 @@ mod tests {
 
     use callgate_policy::flow::{Detector, FlowRules, Side};
     use callgate_policy::{
-        CallFacts, Count, Definition, Effect, Grant, Hints, Permissions, Rules, Scope,
+        CallFacts, Count, Definition, Effect, Grant, Hints, Permissions, Rules, Scope, ToolName,
     };
     use jiff::Timestamp;
     use serde_json::json;
@@ -205,10 +205,7 @@ mod tests {
                 denied(reviewer()),
                 "operator's own check…calling again with these arguments",
             ),
-            (
-                denied(scope),
-                "begin another run with that server among its own",
-            ),
+            (denied(scope), "start a new run that includes that server"),
         ] {
             check(decision, None, expected);
         }
@@ -274,9 +271,12 @@ mod tests {
         let permissions = Permissions::new(Arc::new(rules), Arc::default());
         let decided = || {
             let facts = CallFacts {
-                function: "fs_write",
-                other_names: None,
-                server: "fs",
+                name: ToolName {
+                    function: "fs_write",
+                    aliases: &[],
+                    server: "fs",
+                    tool: "write",
+                },
                 hints: Hints::default(),
                 trusted: false,
                 definition: Some(definition.hash()),

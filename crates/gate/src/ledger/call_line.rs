@@ -7,7 +7,7 @@ use super::outcome::Outcome;
 use crate::ask::Answer;
 
 /// One call of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerLine {
     /// 1 for the run's first call.
@@ -18,7 +18,7 @@ pub struct LedgerLine {
     pub server: String,
     /// The tool's own name.
     pub tool: String,
-    /// The decision in words; empty while the asker is asked.
+    /// The decision in words; empty before there is one.
     pub decision: String,
     /// The answer to the question about the call; absent if there was no question.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,23 +26,23 @@ pub struct LedgerLine {
     /// The advice on a call that was denied; empty for any other.
     #[serde(skip)]
     pub advice: String,
-    /// The script's line that called, from 1, where it is known. The worker says so.
+    /// The line of the call in the script, from 1, if the worker says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The time when the call was asked for: RFC 3339, UTC.
+    /// The time when the script called: RFC 3339, UTC.
     pub at: String,
     /// The arguments' size, in bytes of JSON.
     pub argument_bytes: usize,
-    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent if they are not JSON
+    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent if they are not a JSON
     /// object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_sha256: Option<String>,
     /// Copies of other servers' results in the arguments, without the data. Those that rules
-    /// are strictest about come first. At most 16, and 10,000 of a run's calls together, but
-    /// one of each call.
+    /// are strictest about come first. At most 16, and at most 10,000 of all calls of a run, but
+    /// always one of each call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowRecord>,
-    /// The number of flows besides those in `flows`.
+    /// The number of flows that are not in `flows`.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_flows: usize,
     /// The size of the value the script got, in bytes of JSON.
@@ -51,11 +51,11 @@ pub struct LedgerLine {
     /// SHA-256 of that value, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_sha256: Option<String>,
-    /// The reason why the result was not held to the tool's `outputSchema`; absent if it was,
-    /// or if there is none.
+    /// The reason why the result was not checked against the tool's `outputSchema`; absent if it
+    /// was checked, or the tool has no schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
-    /// The time from the run's beginning to the call, in milliseconds.
+    /// The time from the start of the run to the call, in milliseconds.
     pub started_ms: u64,
     /// The time from the decision to the outcome, in milliseconds; absent for a call that was
     /// not sent or has no outcome yet.

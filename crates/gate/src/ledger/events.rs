@@ -29,9 +29,9 @@ pub enum LedgerEvent<'a> {
     },
     /// A call was allowed and is about to be sent.
     CallDecided(CallEvent<'a>),
-    /// A call is over, or was not sent.
+    /// A call ended, or was not sent.
     CallEnded(CallEvent<'a>),
-    /// A run is over. No event of this run follows.
+    /// A run ended. It has no further events.
     RunEnded {
         /// The run, as 32 hexadecimal digits.
         run: &'a str,
@@ -54,10 +54,11 @@ pub struct CallEvent<'a> {
     pub line: &'a LedgerLine,
     /// True if the call was sent before this event.
     pub was_sent: bool,
-    /// The rule that decided, or that said to ask.
+    /// The rule that decided, or that made the asker be asked.
+    #[doc(hidden)]
     pub rule: Option<&'a Rule>,
     /// The arguments as they are sent; `None` if they are not a JSON object.
     pub arguments: Option<&'a str>,
-    /// The result as the script gets it; of a failed tool, its whole answer.
+    /// The result as the script gets it, or the whole answer of a failed tool.
     pub result: Option<&'a str>,
 }

@@ -13,30 +13,30 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 
 use super::events::{LedgerEvent, LedgerSink};
-use super::line::{Event, line};
+use super::line::{LineKind, line};
 
-/// The size that a ledger file may have unless another is set: 1 GiB.
+/// The default size limit of a ledger file: 1 GiB.
 pub const DEFAULT_LEDGER_BYTES: u64 = 1 << 30;
 
 /// Options of a ledger file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LedgerOptions {
-    /// True if arguments and results are written too, and not only their hashes and sizes.
+    /// True if arguments and results are written, and not only their hashes and sizes.
     /// Default: false.
     pub bodies: bool,
-    /// The user whose calls these are, where one process serves several: `user` in each line.
-    /// Default: none, and lines have no such member.
+    /// The user who makes the calls, if one process serves several users: `user` in each line.
+    /// Default: no user, and lines have no such member.
     pub user: Option<String>,
-    /// The size in bytes that the file may reach. Beyond it the file is moved aside if `keep`
-    /// says so; else no call is made. A call that is already sent gets its last line all the
-    /// same. Default: 1 GiB.
+    /// The size limit of the file in bytes. A full file is moved aside if `keep` is not 0;
+    /// otherwise no further call is made. A call that is already sent still gets its last line.
+    /// Default: 1 GiB.
     pub max_bytes: u64,
     /// The number of full files that are kept, as `FILE.1`, the newest, to `FILE.N`.
-    /// Default: 0, no file is moved aside and none is deleted.
+    /// Default: 0, and no file is moved aside or deleted.
     pub keep: u32,
-    /// True if each line is on the disk, and not only with the kernel, before the call goes on:
-    /// lines then survive a power failure. Default: false.
+    /// True if each line is written to the disk, and not only to the kernel, before the call
+    /// continues: lines then survive a power failure. Default: false.
     pub sync: bool,
 }
 
@@ -75,33 +75,33 @@ impl LedgerError {
 pub struct LedgerFile {
     path: PathBuf,
     options: LedgerOptions,
-    state: Mutex<State>,
+    state: Mutex<OpenFile>,
 }
 
 #[derive(Debug)]
-struct State {
+struct OpenFile {
     file: File,
-    /// Lines of calls that are over, which the file has not taken. No further call is made
-    /// before it has.
+    /// Lines of ended calls that could not be written yet. No further call is made before they
+    /// are written.
     pending: VecDeque<Vec<u8>>,
 }
 
 impl LedgerFile {
-    /// Opens a file for appending. A new file is for its owner alone to read and write. Its
-    /// folder must exist.
+    /// Opens a file for appending. Only its owner can read and write a new file. Its folder must
+    /// exist.
     pub fn open(path: &Path, options: LedgerOptions) -> Result<Self, LedgerError> {
         Ok(Self {
             path: path.to_owned(),
             options,
-            state: Mutex::new(State {
+            state: Mutex::new(OpenFile {
                 file: open(path)?,
                 pending: VecDeque::new(),
             }),
         })
     }
 
-    /// Appends a line. The line of a call that is over may go beyond the size limit, and is kept
-    /// for later if the file does not take it.
+    /// Appends a line. The line of an ended call may exceed the size limit, and is kept for later
+    /// if it cannot be written.
     fn write(&self, line: Vec<u8>, is_over: bool) -> Result<(), LedgerError> {
         let mut state = self.state.lock();
         if is_over {
@@ -112,7 +112,7 @@ impl LedgerFile {
         self.append(&mut state, &line, false)
     }
 
-    fn write_pending(&self, state: &mut State) -> Result<(), LedgerError> {
+    fn write_pending(&self, state: &mut OpenFile) -> Result<(), LedgerError> {
         while let Some(line) = state.pending.pop_front() {
             if let Err(error) = self.append(state, &line, true) {
                 state.pending.push_front(line);
@@ -122,7 +122,7 @@ impl LedgerFile {
         Ok(())
     }
 
-    fn append(&self, state: &mut State, line: &[u8], is_over: bool) -> Result<(), LedgerError> {
+    fn append(&self, state: &mut OpenFile, line: &[u8], is_over: bool) -> Result<(), LedgerError> {
         self.follow_path(state)?;
         let room = self.make_room(state, line.len());
         if !is_over {
@@ -130,7 +130,7 @@ impl LedgerFile {
         }
         let written = ends_torn(&state.file).and_then(|is_torn| {
             let torn_end: &[u8] = if is_torn { b"\n" } else { b"" };
-            // In one write, so that no other process's line comes in between.
+            // In one write, so that lines of several processes do not mix.
             state.file.write_all(&[torn_end, line].concat())?;
             if self.options.sync {
                 state.file.sync_data()?;
@@ -141,7 +141,7 @@ impl LedgerFile {
     }
 
     /// Opens the path again, if the open file was moved or deleted.
-    fn follow_path(&self, state: &mut State) -> Result<(), LedgerError> {
+    fn follow_path(&self, state: &mut OpenFile) -> Result<(), LedgerError> {
         if !self.is_at_path(&state.file) {
             state.file = open(&self.path)?;
         }
@@ -154,8 +154,8 @@ impl LedgerFile {
         at_path.is_some() && at_path == file.metadata().ok().map(id)
     }
 
-    /// Moves a file aside that has no room for so many more bytes.
-    fn make_room(&self, state: &mut State, more: usize) -> Result<(), LedgerError> {
+    /// Moves the file aside if it has no room for `more` bytes.
+    fn make_room(&self, state: &mut OpenFile, more: usize) -> Result<(), LedgerError> {
         let more = u64::try_from(more).unwrap_or(u64::MAX);
         let limit = self.options.max_bytes;
         let known = state.file.metadata();
@@ -163,10 +163,10 @@ impl LedgerFile {
         if bytes.saturating_add(more) <= limit {
             return Ok(());
         }
-        // A line that is longer than a file may be finds room in none.
+        // A line over the limit has no room in a new file either.
         if self.options.keep == 0 || more > limit {
             return Err(self.error(format!(
-                "is full: {bytes} bytes of {limit}; move the file away, and the next call begins a \
+                "is full: {bytes} bytes of {limit}; move the file away, and the next call starts a \
                  new one"
             )));
         }
@@ -175,12 +175,12 @@ impl LedgerFile {
         self.follow_path(state)
     }
 
-    /// Renames the file to `.1`, that one to `.2` and so on; the last one is gone. Of several
-    /// processes that want to, one does.
+    /// Renames the file to `.1`, the file `.1` to `.2` and so on; the last file is deleted. If
+    /// several processes do this at once, only the first has an effect.
     fn move_aside(&self, file: &File) -> io::Result<()> {
         file.lock()?;
         let rename = || {
-            // The process that had the lock before may have moved it.
+            // A process that had the lock before may have moved the file.
             if !self.is_at_path(file) {
                 return Ok(());
             }
@@ -217,11 +217,15 @@ impl LedgerSink for LedgerFile {
         let options = &self.options;
         match event {
             LedgerEvent::RunStarted { .. } => Ok(()),
-            LedgerEvent::CallDecided(call) => self.write(line(Event::Before, call, options), false),
-            LedgerEvent::CallEnded(call) if call.was_sent => {
-                self.write(line(Event::After, call, options), true)
+            LedgerEvent::CallDecided(call) => {
+                self.write(line(LineKind::Before, call, options), false)
             }
-            LedgerEvent::CallEnded(call) => self.write(line(Event::NotSent, call, options), false),
+            LedgerEvent::CallEnded(call) if call.was_sent => {
+                self.write(line(LineKind::After, call, options), true)
+            }
+            LedgerEvent::CallEnded(call) => {
+                self.write(line(LineKind::NotSent, call, options), false)
+            }
             LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state.lock()),
         }
     }

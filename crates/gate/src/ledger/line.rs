@@ -10,18 +10,18 @@ use super::file::LedgerOptions;
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Event {
+pub(super) enum LineKind {
     /// The call is about to be sent.
     Before,
-    /// The call is over.
+    /// The call ended.
     After,
     /// The call was not sent.
     NotSent,
 }
 
-/// The line of an event, with its line feed. A reader finds a line by its first two members behind
-/// one that was cut off: quotation marks within texts are escaped.
-pub(super) fn line(event: Event, call: &CallEvent<'_>, options: &LedgerOptions) -> Vec<u8> {
+/// The line of an event, with its line feed. A reader that looks for the first two members finds a
+/// line even after one that was cut off: quotation marks in texts are escaped.
+pub(super) fn line(event: LineKind, call: &CallEvent<'_>, options: &LedgerOptions) -> Vec<u8> {
     let of = call.line;
     let body = |bytes: usize, sha256: &Option<String>, text: Option<&str>| {
         let mut body = json!({ "bytes": bytes, "sha256": sha256.as_deref()? });
@@ -50,7 +50,7 @@ pub(super) fn line(event: Event, call: &CallEvent<'_>, options: &LedgerOptions) 
     });
     let mut outcome = json!(of.outcome);
     if !options.bodies {
-        // The server's words.
+        // It quotes the server.
         outcome["message"] = Value::Null;
     }
     let end = json!({
@@ -60,9 +60,9 @@ pub(super) fn line(event: Event, call: &CallEvent<'_>, options: &LedgerOptions) 
     });
     // The line before the call has the decision and the arguments already.
     let parts = match event {
-        Event::Before => vec![head, decided, end],
-        Event::After => vec![head, outcome, end],
-        Event::NotSent => vec![head, decided, outcome, end],
+        LineKind::Before => vec![head, decided, end],
+        LineKind::After => vec![head, outcome, end],
+        LineKind::NotSent => vec![head, decided, outcome, end],
     };
     let parts = parts.into_iter().filter_map(|part| match part {
         Value::Object(members) => Some(members),
@@ -75,6 +75,5 @@ pub(super) fn line(event: Event, call: &CallEvent<'_>, options: &LedgerOptions) 
 
 /// SHA-256 in hexadecimal.
 pub(super) fn digest(text: &str) -> String {
-    let hash = Sha256::digest(text);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(text))
 }

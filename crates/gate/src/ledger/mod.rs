@@ -1,16 +1,15 @@
 //! The ledger of a run: one line for each call, with its decision and its outcome.
 
 mod call_line;
-mod entry;
 mod events;
 mod file;
 mod line;
+mod open_line;
 mod outcome;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,23 +17,24 @@ use callgate_catalog::Tool;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 pub use call_line::LedgerLine;
-pub(crate) use entry::Entry;
 pub use events::{CallEvent, LedgerEvent, LedgerSink};
 pub use file::{DEFAULT_LEDGER_BYTES, LedgerError, LedgerFile, LedgerOptions};
+pub(crate) use open_line::OpenLine;
 pub use outcome::Outcome;
 
 use crate::ask::Done;
 use crate::error::{CallError, code};
 
-/// The most lines of one ledger. A call beyond it is not sent.
+/// The limit of lines. Further calls are not sent.
 const MAX_LINES: usize = 10_000;
 
-/// The most flows of one line.
+/// The limit of flows in one line.
 const MAX_FLOWS_OF_LINE: usize = 16;
 
-/// The most flows of all lines of a ledger, but for one of each line: a script must not make the
+/// The limit of flows in all lines, except for the first of each line: a script must not make the
 /// host keep calls times tools.
 const MAX_FLOWS: usize = 10_000;
 
@@ -47,10 +47,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a run that begins. The sinks receive its events.
+    /// Starts the ledger of a run, whose events the sinks receive.
     pub(crate) fn new(sinks: Vec<Arc<dyn LedgerSink>>) -> Arc<Self> {
         let ledger = Self {
-            run: run_id(),
+            run: Uuid::new_v4().simple().to_string(),
             began: Instant::now(),
             sinks,
             lines: Mutex::default(),
@@ -62,13 +62,13 @@ impl Ledger {
         Arc::new(ledger)
     }
 
-    /// Adds the line of a call that begins.
+    /// Opens the line of a call.
     pub(crate) fn open(
         self: &Arc<Self>,
         tool: &Tool,
         arguments: &RawValue,
         line: Option<u32>,
-    ) -> Result<Entry, CallError> {
+    ) -> Result<OpenLine, CallError> {
         let mut lines = self.lines.lock();
         let index = lines.len();
         let (function, server) = (tool.function.clone(), tool.definition.server.clone());
@@ -82,23 +82,13 @@ impl Ledger {
             function: function.clone(),
             server: server.clone(),
             tool: tool.definition.name.clone(),
-            decision: String::new(),
-            answer: None,
-            advice: String::new(),
             line,
             at: format!("{:.3}", Timestamp::now()),
             argument_bytes: arguments.get().len(),
-            argument_sha256: None,
-            flows: Vec::new(),
-            more_flows: 0,
-            result_bytes: None,
-            result_sha256: None,
-            unchecked: None,
             started_ms: millis(self.began.elapsed()),
-            took_ms: None,
-            outcome: Outcome::Asking,
+            ..LedgerLine::default()
         });
-        Ok(Entry::new(Arc::clone(self), index, function, server))
+        Ok(OpenLine::new(Arc::clone(self), index, function, server))
     }
 
     /// The run, as 32 hexadecimal digits.
@@ -111,8 +101,8 @@ impl Ledger {
         self.lines.lock().clone()
     }
 
-    /// The calls so far by function, in the order of the first call that counts. A call without an
-    /// answer yet counts as sent.
+    /// The calls so far by function, in the order of their first calls. A call without an answer
+    /// yet counts as sent.
     pub(crate) fn done(&self) -> Vec<Done> {
         let lines = self.lines.lock();
         let mut counts: Vec<Done> = Vec::new();
@@ -129,9 +119,7 @@ impl Ledger {
             if place == counts.len() {
                 counts.push(Done {
                     function: line.function.clone(),
-                    sent: 0,
-                    failed: 0,
-                    denied: 0,
+                    ..Done::default()
                 });
             }
             if let Some(count) = counts.get_mut(place) {
@@ -160,17 +148,6 @@ impl Drop for Ledger {
             calls: self.lines.lock().len(),
         });
     }
-}
-
-/// 128 random bits as 32 hexadecimal digits. They are no secret, so the seeds that the system
-/// gives to hash tables will do.
-fn run_id() -> String {
-    let half = || {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_i128(Timestamp::now().as_nanosecond());
-        hasher.finish()
-    };
-    format!("{:016x}{:016x}", half(), half())
 }
 
 fn millis(time: Duration) -> u64 {

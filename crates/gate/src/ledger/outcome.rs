@@ -1,12 +1,12 @@
-//! The end of a call.
+//! Outcomes of calls.
 
 use serde::Serialize;
 
-/// The most bytes of a failure's message that a line keeps.
+/// The limit of a message in a line, in bytes.
 const MAX_MESSAGE_BYTES: usize = 300;
 
-/// The end of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The outcome of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(
     tag = "outcome",
     rename_all = "camelCase",
@@ -15,6 +15,7 @@ const MAX_MESSAGE_BYTES: usize = 300;
 #[non_exhaustive]
 pub enum Outcome {
     /// The asker has been asked; nothing was sent.
+    #[default]
     Asking,
     /// The call was sent, and there is no answer yet.
     InFlight,

@@ -21,18 +21,18 @@ fn ruling(verdict: Verdict) -> Ruling {
     Ruling::by_rules(Decision::new(verdict, Because::NoRule))
 }
 
-fn open(ledger: &Arc<Ledger>, function: &str) -> Entry {
+fn open(ledger: &Arc<Ledger>, function: &str) -> OpenLine {
     let tool = Tool::new(function, ToolDefinition::new("s", "t"));
     let opened = ledger.open(&tool, RawValue::NULL, None);
     opened.expect("there is room")
 }
 
-fn parse(entry: &mut Entry, arguments: &str) {
+fn parse(entry: &mut OpenLine, arguments: &str) {
     let given = RawValue::from_string(arguments.to_owned()).expect("JSON");
     entry.parse(&given, "arguments").expect("an object");
 }
 
-fn send(ledger: &Arc<Ledger>, function: &str) -> Result<Entry, CallError> {
+fn send(ledger: &Arc<Ledger>, function: &str) -> Result<OpenLine, CallError> {
     let mut entry = open(ledger, function);
     parse(&mut entry, r#"{"a":1}"#);
     entry.decided(&ruling(Verdict::Allow));
@@ -40,7 +40,7 @@ fn send(ledger: &Arc<Ledger>, function: &str) -> Result<Entry, CallError> {
     Ok(entry)
 }
 
-fn deny(mut entry: Entry) {
+fn deny(mut entry: OpenLine) {
     let ruling = ruling(Verdict::Deny);
     entry.decided(&ruling);
     let _ = entry.denied(ruling);
@@ -284,7 +284,7 @@ fn each_end_of_a_call_counts_once() {
     // None of these was sent, and none was denied.
     drop(open(&ledger, "d"));
     let _ = open(&ledger, "d").fail(-32602, "no object".to_owned(), false);
-    open(&ledger, "d").withheld("needs approval", Some("1"));
+    open(&ledger, "d").answered_in_dry_run("needs approval", Some("1"));
     check("a 0/0/1, b 2/1/0, c 1/1/0");
 }
 

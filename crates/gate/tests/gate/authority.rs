@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, CallOptions, GrantStore, NoAsker, Question};
+use callgate_gate::{Answer, CallOptions, GrantStore, GrantStoreError, NoAsker, Question};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
@@ -68,7 +68,7 @@ async fn initial_grants_skip_questions_but_not_denials() {
         .build()
         .expect("patterns");
     let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
-    setup.grants = vec![Grant::new("flaky_empty"), Grant::new("flaky_bare")];
+    setup.rules.grants = vec![Grant::new("flaky_empty"), Grant::new("flaky_bare")];
     let run = servers.run_with(setup);
     for tool in ["empty", "empty", "bare"] {
         go(&run, target("flaky", tool)).await;
@@ -93,12 +93,12 @@ impl GrantStore for Noting {
         "notes".to_owned()
     }
 
-    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
+    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantStoreError>> {
         let rules = grants.iter().map(|grant| grant.to_rule().expect("a rule"));
         let rules: Vec<String> = rules.map(|rule| rule.to_json().to_string()).collect();
         self.kept.lock().expect("no panic").extend(rules);
         Box::pin(std::future::ready(match self.fails {
-            true => Err("the disk is full".to_owned()),
+            true => Err(GrantStoreError::new("the disk is full")),
             false => Ok(()),
         }))
     }
@@ -114,7 +114,7 @@ async fn always_answer_is_stored_and_covers_the_session() {
         });
         let (asker, asked) = always(Answer::Always);
         let mut setup = setup(Arc::default(), asker);
-        setup.keep = Some(Arc::clone(&keep) as Arc<dyn GrantStore>);
+        setup.records.keep = Some(Arc::clone(&keep) as Arc<dyn GrantStore>);
         for run in [servers.run_with(setup.clone()), servers.run_with(setup)] {
             go(&run, described("empty", "gives nothing")).await;
         }
@@ -137,7 +137,7 @@ async fn question_shows_title_script_line_and_earlier_calls() {
         .build()
         .expect("patterns");
     let mut setup = setup(Arc::new(rules), asker);
-    setup.script = Some("\n\nawait it()".into());
+    setup.options.script = Some("\n\nawait it()".into());
     let run = servers.run_with(setup);
     for tool in ["empty", "empty", "fails", "bare"] {
         go(&run, target("flaky", tool)).await;

@@ -15,8 +15,8 @@ async fn quoted_error_data_is_reviewed_and_remembered() {
     in_time(async {
         let servers = Servers::connect(vec![odd("flaky")]).await;
         let mut setup = setup(allow_all(), Arc::new(NoAsker));
-        setup.consults = true;
-        setup.reviewers = vec![Arc::new(Words)];
+        setup.options.consults = true;
+        setup.people.reviewers = vec![Arc::new(Words)];
         let run = servers.run_with(setup);
         let model = Tool::new("model_extract", ToolDefinition::new("model", "extract"));
         let mut said = String::new();

@@ -58,9 +58,9 @@ impl Asker for Scripted {
 
 fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<Rules> {
     let rules = Rules::builder();
-    let rules = allow.iter().fold(rules, |rules, it| rules.allow(it));
-    let rules = ask.iter().fold(rules, |rules, it| rules.ask(it));
-    let rules = deny.iter().fold(rules, |rules, it| rules.deny(it));
+    let rules = allow.iter().fold(rules, |rules, it| rules.allow(*it));
+    let rules = ask.iter().fold(rules, |rules, it| rules.ask(*it));
+    let rules = deny.iter().fold(rules, |rules, it| rules.deny(*it));
     Arc::new(rules.build().expect("patterns"))
 }
 
@@ -139,13 +139,13 @@ async fn void_grant_before_ask_rule_suggests_flag() {
         (
             None,
             expect![
-                "flaky_empty was not called: needs approval: the grant for this run is void, the server has changed what the tool is, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: the grant for this run is void: the server changed the tool, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
             ],
         ),
         (
             Some("flaky_*"),
             expect![[
-                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void, the server has changed what the tool is, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty; calling again will not help"#
+                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void: the server changed the tool, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty; calling again will not help"#
             ]],
         ),
     ] {
@@ -153,7 +153,7 @@ async fn void_grant_before_ask_rule_suggests_flag() {
         let rules = ask.into_iter().fold(rules, |rules, it| rules.ask(it));
         let rules = rules.build().expect("patterns");
         let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
-        setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
+        setup.rules.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
         let target = Target {
             definition: Some(Arc::new(now.clone())),
             ..target("flaky", "empty")

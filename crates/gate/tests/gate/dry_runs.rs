@@ -73,7 +73,7 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
     let mut dry_run = text_reads();
     let made_up = raw(json!({ "made": "up" }));
     dry_run.recorded.insert("flaky_fails".to_owned(), made_up);
-    setup.dry_run = Some(Arc::new(dry_run));
+    setup.options.dry_run = Some(Arc::new(dry_run));
     let run = servers.run_with(setup);
     let mut hinted = target("flaky", "empty");
     hinted.hints.read_only = Some(true);
@@ -107,7 +107,7 @@ async fn dry_run_does_not_ask_about_skipped_calls() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Once);
     let mut setup = setup(Arc::default(), asker);
-    setup.dry_run = Some(Arc::new(text_reads()));
+    setup.options.dry_run = Some(Arc::new(text_reads()));
     let run = servers.run_with(setup);
     go(&run, target("flaky", "empty")).await;
     assert_eq!(asked.len(), 0);

@@ -53,7 +53,7 @@ async fn results_of_every_kind() {
     let rejected = json!({ "code": -1, "message": "é", "data": { "a": 1 } });
     check("rejects", rejected, expect![[r#"CallError { server: "flaky", function: "flaky_rejects", kind: Protocol { code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false } }"#]]).await;
     check("not_an_object", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_not_an_object", kind: Protocol { code: -32051, message: "the answer is malformed: it is not an object", data: None, retryable: false } }"#]]).await;
-    check("input_required", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_input_required", kind: Protocol { code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false } }"#]]).await;
+    check("input_required", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_input_required", kind: Protocol { code: -32052, message: "the tool asks for input in a way that its protocol revision does not have", data: None, retryable: false } }"#]]).await;
     check("no_such_tool", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_no_such_tool", kind: Protocol { code: -32056, message: "its server no longer lists the tool; nothing was done", data: None, retryable: true } }"#]]).await;
 
     let mut typed = target(&server, "json_text");

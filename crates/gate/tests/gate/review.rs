@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, GrantStore, NoAsker, Outcome, Question, Reviewer, Setup, ask_with,
+    Answer, Asker, CallOptions, GrantStore, GrantStoreError, NoAsker, Outcome, Question, Reviewer,
+    Setup, ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
@@ -31,8 +32,8 @@ async fn run_with(
     reviewers: Vec<Arc<dyn Reviewer>>,
 ) -> (Servers, Run) {
     let mut setup = setup(allow_all(), asker);
-    setup.flows = Arc::new(flows);
-    setup.reviewers = reviewers;
+    setup.rules.flows = Arc::new(flows);
+    setup.people.reviewers = reviewers;
     begin(setup).await
 }
 
@@ -99,7 +100,7 @@ async fn uncompared_data_is_decided_by_flow_rules() {
         rule.min_bytes = min_bytes;
         flows.push(rule);
         let mut setup = setup(allow_all(), Arc::new(NoAsker));
-        setup.flows = Arc::new(flows);
+        setup.rules.flows = Arc::new(flows);
         let run = servers.run_with(setup);
         in_time(call(&run, "a", "blob", json!({ "bytes": 11 << 20 }))).await;
         in_time(call(&run, "b", "empty", json!({}))).await;
@@ -191,8 +192,8 @@ async fn answer_for_run_does_not_cover_unasked_data() {
             .build()
             .expect("patterns");
         let mut setup = setup(Arc::new(calls), asker);
-        setup.flows = Arc::new(flows);
-        setup.script = Some("".into());
+        setup.rules.flows = Arc::new(flows);
+        setup.options.script = Some("".into());
         let (servers, run) = begin(setup).await;
         let more = "and their company of fairies";
         for text in [NOTE, more] {
@@ -229,9 +230,9 @@ async fn question_offers_only_applicable_answers() {
             (Arc::default(), Answer::Session),
         ] {
             let mut setup = setup(rules_over_calls, asker(answer));
-            setup.flows = Arc::new(rules(Verdict::Ask));
-            setup.script = Some("".into());
-            setup.keep = Some(Arc::new(Nowhere));
+            setup.rules.flows = Arc::new(rules(Verdict::Ask));
+            setup.options.script = Some("".into());
+            setup.records.keep = Some(Arc::new(Nowhere));
             let (servers, run) = begin(setup).await;
             call(&run, "a", "echo", json!({ "note": NOTE })).await;
             call(&run, "b", "echo", json!({ "text": NOTE })).await;
@@ -270,7 +271,7 @@ impl GrantStore for Nowhere {
         "nowhere".to_owned()
     }
 
-    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
+    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantStoreError>> {
         panic!("{grants:?}");
     }
 }
@@ -316,7 +317,7 @@ async fn rule_question_includes_the_reviewer_objection() {
     let (asker, asked) = always(Answer::Session);
     in_time(async {
         let mut setup = setup(Arc::default(), asker);
-        setup.reviewers = vec![Arc::new(Words)];
+        setup.people.reviewers = vec![Arc::new(Words)];
         let (servers, run) = begin(setup).await;
         for _ in 0..2 {
             call(&run, "a", "echo", json!({ "text": "ask" })).await;
@@ -325,8 +326,8 @@ async fn rule_question_includes_the_reviewer_objection() {
     })
     .await;
     let asked = asked.all().into_iter().map(|question| {
-        let besides = question.besides.map(|besides| besides.to_string());
-        (question.decision.to_string(), besides)
+        let also_asked = question.also_asked.map(|asked| asked.to_string());
+        (question.decision.to_string(), also_asked)
     });
     let asked: Vec<_> = asked.collect();
     let reviewed = "needs approval by a reviewer: another word".to_owned();
@@ -340,7 +341,7 @@ async fn last_words_of_a_server_are_its_data() {
         let specs = [("a", "dies-on-call"), ("b", "flaky")].map(named);
         let servers = Servers::connect(specs.into()).await;
         let mut setup = setup(allow_all(), Arc::new(NoAsker));
-        setup.flows = Arc::new(rules(Verdict::Deny));
+        setup.rules.flows = Arc::new(rules(Verdict::Deny));
         let run = servers.run_with(setup);
         call(&run, "a", "die", json!({})).await;
         let said = json!({ "text": "it says: odd server: out of luck" });

@@ -43,11 +43,10 @@ pub fn fixture(name: &str) -> String {
 
 /// A run under these rules.
 pub fn setup(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Setup {
-    Setup {
-        rules,
-        asker: Some(asker),
-        ..Setup::default()
-    }
+    let mut setup = Setup::default();
+    setup.rules.calls = rules;
+    setup.people.asker = Some(asker);
+    setup
 }
 
 /// The odd server in a mode, under the mode's name.

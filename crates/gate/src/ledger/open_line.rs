@@ -1,4 +1,4 @@
-//! The line of a call that goes on: each step of the call is noted, and its end closes the line.
+//! The open line of a call: each step of the call is noted, and its end closes the line.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,11 +18,11 @@ use crate::arguments::Arguments;
 use crate::error::{CallError, CallErrorKind, code};
 use crate::ruling::Ruling;
 
-/// The decision of a call that was given up before there was one.
+/// The decision of a call that was given up first.
 const UNDECIDED: &str = "undecided: it was given up first";
 
-/// The line of a call that goes on. A call whose entry is dropped before its end was cancelled.
-pub(crate) struct Entry {
+/// The open line of a call. Dropping it before the call's end records that the call was cancelled.
+pub(crate) struct OpenLine {
     ledger: Arc<Ledger>,
     index: usize,
     function: String,
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     is_closed: bool,
 }
 
-impl Entry {
+impl OpenLine {
     pub(super) fn new(ledger: Arc<Ledger>, index: usize, function: String, server: String) -> Self {
         Self {
             ledger,
@@ -67,7 +67,7 @@ impl Entry {
         Ok(arguments)
     }
 
-    /// Notes the flows found in the arguments: as many of the first as the line has room for.
+    /// Notes the flows found in the arguments: the first ones, up to the limits.
     pub(crate) fn found(&mut self, flows: &[Finding]) {
         let mut lines = self.ledger.lines.lock();
         let kept: usize = lines.iter().map(|line| line.flows.len()).sum();
@@ -80,7 +80,6 @@ impl Entry {
         line.more_flows = flows.len() - line.flows.len();
     }
 
-    /// Notes the decision.
     pub(crate) fn decided(&mut self, ruling: &Ruling) {
         self.rule = ruling.rule().cloned();
         self.change(|line| {
@@ -89,7 +88,7 @@ impl Entry {
         });
     }
 
-    /// Tells the sinks that the call is about to be sent. If this fails, it must not be.
+    /// Records in all sinks that the call is about to be sent. If this fails, it must not be sent.
     pub(crate) fn sending(&mut self) -> Result<(), CallError> {
         if let Some(line) = self.change(|line| line.outcome = Outcome::InFlight) {
             let event = LedgerEvent::CallDecided(self.event(&line, None));
@@ -104,7 +103,6 @@ impl Entry {
         Ok(())
     }
 
-    /// An error of this call.
     pub(crate) fn error(&self, kind: CallErrorKind) -> CallError {
         CallError {
             server: self.server.clone(),
@@ -113,7 +111,7 @@ impl Entry {
         }
     }
 
-    /// Notes the reason why the result was not held to the tool's schema.
+    /// Notes the reason why the result was not checked against the tool's schema.
     pub(crate) fn unchecked(&mut self, reason: String) {
         self.change(|line| line.unchecked = Some(reason));
     }
@@ -126,8 +124,8 @@ impl Entry {
         self.error(CallErrorKind::Denied(Box::new(ruling)))
     }
 
-    /// Closes the line of a call that a dry run answers; the text is that of a recorded result.
-    pub(crate) fn withheld(&mut self, decision: &str, recorded: Option<&str>) {
+    /// Closes the line of a call that a dry run answers, perhaps with a recorded result.
+    pub(crate) fn answered_in_dry_run(&mut self, decision: &str, recorded: Option<&str>) {
         self.change(|line| line.decision = decision.to_owned());
         let outcome = match recorded {
             Some(_) => Outcome::Recorded,
@@ -136,14 +134,14 @@ impl Entry {
         self.close(outcome, recorded);
     }
 
-    /// Closes the line of a call whose result a reviewer keeps from the script.
-    pub(crate) fn kept(&mut self, reason: String, result: &str) -> CallError {
+    /// Closes the line of a call whose result a reviewer withholds from the script.
+    pub(crate) fn withheld_by_reviewer(&mut self, reason: String, result: &str) -> CallError {
         let said = cut(&reason);
         self.close(Outcome::Kept { reason: said }, Some(result));
         self.error(CallErrorKind::Kept { reason })
     }
 
-    /// Closes the line of a call whose time is over.
+    /// Closes the line of a call without an answer in time.
     pub(crate) fn timed_out(
         &mut self,
         limit: Duration,
@@ -164,7 +162,7 @@ impl Entry {
         self.fail_with(code, message, retryable, None, None)
     }
 
-    /// The same with data for the script, and with an invalid result.
+    /// Closes the line as [`Self::fail`], with data for the script, and with an invalid result.
     pub(crate) fn fail_with(
         &mut self,
         code: i64,
@@ -189,9 +187,9 @@ impl Entry {
         })
     }
 
-    /// Closes the line of a call whose result does not fit the tool's schema. `is_structured` says
-    /// whether it was answered as `structuredContent`, as it must be if there is a schema.
-    pub(crate) fn misfit(
+    /// Closes the line of a call whose result does not match the tool's schema. `is_structured`: the
+    /// result is `structuredContent`, as it must be if there is a schema.
+    pub(crate) fn schema_mismatch(
         &mut self,
         problems: &[String],
         is_structured: bool,
@@ -217,7 +215,7 @@ impl Entry {
         )
     }
 
-    /// Closes the line: how the call ended, and the JSON text of its result if there is one.
+    /// Closes the line with the call's outcome, and the JSON text of its result if it has one.
     pub(crate) fn close(&mut self, outcome: Outcome, result: Option<&str>) {
         self.is_closed = true;
         let took_ms = self.sent.map(|sent| millis(sent.elapsed()));
@@ -245,7 +243,7 @@ impl Entry {
         }
     }
 
-    /// Changes the line, and returns it as it is then.
+    /// Changes the line, and returns the changed line.
     fn change(&self, change: impl FnOnce(&mut LedgerLine)) -> Option<LedgerLine> {
         let mut lines = self.ledger.lines.lock();
         let line = lines.get_mut(self.index)?;
@@ -254,7 +252,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for OpenLine {
     fn drop(&mut self) {
         if !self.is_closed {
             self.change(|line| {
