@@ -13,7 +13,7 @@ console.log(messages.size, "different errors in the past hour");
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Workers are this program started again, so this comes first.
-    callgate::worker_main_if_requested();
+    callgate::sandbox::worker_main_if_requested();
     // This process holds the credentials: others of the same user cannot read it.
     callgate::sandbox::forbid_inspection()?;
     let runtime = tokio::runtime::Runtime::new()?;

@@ -5,8 +5,8 @@
 //! to [`GateBuilder::browser`](crate::GateBuilder::browser) for logins that calls need.
 
 pub use callgate_auth::{
-    AuthError, Browser, Grant, Kept, LoggedOut, LoginPage, LoginRequest, LoginStatus, OAuth,
-    OpenUrl, TokenPlace,
+    AuthError, Browser, Grant, LoggedOut, LoginPage, LoginRequest, LoginStatus, OAuth, OpenUrl,
+    TokenPlace,
 };
 
 use callgate_servers::ServerSpec;

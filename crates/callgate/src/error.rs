@@ -28,6 +28,12 @@ pub enum GateErrorKind {
     NotStarted,
     /// The query of a search cannot be used.
     Query,
+    /// There is no TypeScript to check scripts with.
+    TypeCheck,
+    /// The cache cannot be used.
+    Cache,
+    /// No worker can be started.
+    Worker,
 }
 
 impl GateError {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callgate_gate::GrantStore;
+use callgate_gate::{GrantStore, GrantStoreError};
 use callgate_policy::{Grant, PatternError};
 use futures::future::BoxFuture;
 
@@ -18,13 +18,14 @@ impl GrantStore for KeepInFile {
         name.to_string_lossy().into_owned()
     }
 
-    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
+    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantStoreError>> {
         let path = self.0.clone();
         let rules: Result<Vec<String>, _> = grants.iter().map(rule).collect();
         Box::pin(async move {
-            let rules = rules.map_err(|error| error.to_string())?;
+            let rules = rules.map_err(|error| GrantStoreError::new(error.to_string()))?;
             let written = tokio::task::spawn_blocking(move || config::allow(&path, &rules)).await;
-            written.unwrap_or_else(|error| Err(error.to_string()))
+            let written = written.map_err(|error| GrantStoreError::new(error.to_string()))?;
+            written.map_err(|error| GrantStoreError::new(error.to_string()))
         })
     }
 }

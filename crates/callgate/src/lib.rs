@@ -29,14 +29,78 @@
 //! `worker_main_if_requested` first in `main`.
 //!
 //! This is the one public crate; the `callgate-*` crates under it are internal and change
-//! without notice.
+//! without notice. `api.txt` beside this crate's manifest lists every public item.
+//!
+//! # Recipes
+//!
+//! Each recipe is a module of `examples/recipes`, which the tests run.
+//!
+//! ## Rules
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/rules.rs")]
+//! ```
+//!
+//! ## A custom asker
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/asker.rs")]
+//! ```
+//!
+//! ## A reviewer of arguments and results
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/reviewer.rs")]
+//! ```
+//!
+//! ## Events of a run
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/events.rs")]
+//! ```
+//!
+//! ## Cancellation
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/cancellation.rs")]
+//! ```
+//!
+//! ## A dry run
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/dry_run.rs")]
+//! ```
+//!
+//! ## One call without a script
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/call.rs")]
+//! ```
+//!
+//! ## A search for tools
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/search.rs")]
+//! ```
+//!
+//! ## A ledger sink
+//!
+//! ```
+#![doc = include_str!("../examples/recipes/ledger_sink.rs")]
+//! ```
 
-pub mod auth;
+#![deny(unnameable_types)]
+#![warn(missing_docs)]
+
+mod auth;
 mod cache;
+mod choices;
+#[doc(hidden)]
 pub mod config;
 mod error;
+#[doc(hidden)]
+pub mod faces;
 mod gate;
-mod harmless;
 mod host_functions;
 mod keep_in_file;
 mod lint;
@@ -46,7 +110,6 @@ mod models;
 mod names;
 mod position;
 mod question_text;
-mod quoted;
 mod read_script;
 pub mod report;
 mod roots;
@@ -56,104 +119,73 @@ mod script_calls;
 mod script_errors;
 mod search;
 mod setters;
-mod settings;
 mod skill;
 mod type_check;
 mod workers;
 
-pub use callgate_auth::Source;
-pub use callgate_gate::{
-    Answer, Asker, CallError, CallErrorKind, DryRun, GrantStore, LedgerOptions, NoAsker, Question,
-    ResultReview, Review, Reviewed, Reviewer, ask_with, code,
-};
-pub use callgate_models::Api;
-pub use callgate_policy::{Grant, Rules, RulesBuilder, SessionGrants};
-pub use callgate_sandbox::Limits;
-pub use callgate_servers::{
-    Audience, Caller, Connect, Http, NoCaller, Refusal, Root, ServerSpec, Stdio, Transport, nesting,
-};
-pub use callgate_typegen::Detail;
+pub use callgate_gate::{Answer, Asker, CallError, CallErrorKind, Question};
+pub use callgate_policy::{Rules, RulesBuilder};
+pub use callgate_servers::ServerSpec;
 pub use tokio_util::sync::CancellationToken;
 
-pub use crate::config::Visibility;
+pub use crate::config::{Config, ConfigError};
 pub use crate::error::{GateError, GateErrorKind};
 pub use crate::gate::Gate;
 pub use crate::gate::builder::GateBuilder;
 pub use crate::gate::call::{CallOutcome, CallRequest};
-pub use crate::gate::preview::{Preview, PreviewedTool, UnknownTool};
 pub use crate::gate::servers::{Server, ServerState};
 pub use crate::gate::tools::ToolInfo;
 pub use crate::report::{ErrorKind, RunError, RunReport, Status};
 pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::request::{SearchHit, SearchRequest, SearchResults};
-pub use crate::settings::{CheckMode, SearchBy};
-pub use crate::skill::Skill;
-pub use crate::workers::Workers;
-#[cfg(feature = "worker")]
-pub use crate::workers::worker_main_if_requested;
 
-/// Requests of servers to their client, and the parts of [`Caller`].
-pub mod caller {
-    pub use callgate_servers::{
-        Log, LogLevel, Offers, Opened, PageDone, Progress, Wanted, WantedKind,
-    };
-}
+/// Dry runs, and previews of a script from its text.
+pub mod dry_run {
+    pub use callgate_gate::{DryRun, Withheld};
 
-/// Tools in the forms of other interfaces and languages.
-pub mod export {
-    pub use callgate_typegen::ambient as ambient_declarations;
-
-    pub use callgate_rust_types::RustTypes;
-
-    pub use crate::gate::export::{ExportFormat, Exported};
-}
-
-/// Rules over data that goes from one server to another.
-pub mod flow {
-    pub use callgate_policy::flow::{Finding, FlowRecord, FlowRules};
+    pub use crate::gate::preview::{Preview, PreviewedTool, UnknownTool};
 }
 
 /// Lines and events of the ledger, and its sinks.
 pub mod ledger {
     pub use callgate_gate::{CallEvent, LedgerError, LedgerEvent, LedgerLine, LedgerSink, Outcome};
+    pub use callgate_policy::flow::FlowRecord;
 }
 
-/// The parts of a [`Question`].
+/// Parts of a [`Question`], and what a yes grants.
 pub mod question {
-    pub use callgate_gate::{About, Changed, Done, ScriptLine};
-    pub use callgate_policy::{Because, Decision, Definition, Permission, Verdict};
+    pub use callgate_gate::{GrantStore, GrantStoreError, ScriptLine, ask_with};
+    pub use callgate_policy::{Grant, SessionGrants};
 }
 
-/// The parts of a [`ServerSpec`].
-pub mod server {
-    pub use callgate_auth::Endpoint;
-    pub use callgate_servers::{EraSetting, Remembered, ToolList};
+/// Reviewers of arguments and results, besides the rules.
+pub mod review {
+    pub use callgate_gate::{ResultReview, Review, Reviewed, Reviewer};
 }
 
-/// Questions and foreign text as text for a terminal or a message.
-pub mod present {
-    pub use callgate_auth::Origin;
-    pub use callgate_policy::nearest;
-    pub use callgate_process::shell_word;
-
-    pub use crate::harmless::{harmless, indented, one_line};
-    pub use crate::question_text::{Shown, answer_text, change_text, question_text};
-    pub use crate::quoted::{label, quoted, undrawn};
-}
-
-/// Rules with tests of arguments, hints, counts and expiry.
-///
-/// [`Rule::parse`](rule::Rule::parse) reads a rule in the form of the configuration;
-/// [`Rules::push`] takes it, for a gate or for one run.
+/// Errors of rules.
 pub mod rule {
-    pub use callgate_policy::{Effect, Pattern, PatternError, Rule, RuleError, listed_members};
-    pub use callgate_typegen::names::prefix as function_prefix;
+    pub use callgate_policy::RuleError;
 }
 
-/// The workers that scripts run in, and the kernel layers around them.
+/// The processes of the host and of its scripts.
 pub mod sandbox {
-    pub use callgate_sandbox::{
-        Jail, JailLayer, JailOptions, WorkerProgram, forbid_inspection, machine_memory,
-    };
-    pub use callgate_script::MAX_SCRIPT_BYTES;
+    pub use callgate_sandbox::forbid_inspection;
+
+    #[cfg(feature = "worker")]
+    pub use crate::workers::worker_main_if_requested;
 }
+
+/// Choices of requests and of a gate.
+pub mod settings {
+    pub use callgate_sandbox::Limits;
+    pub use callgate_servers::Audience;
+    pub use callgate_typegen::Detail;
+
+    pub use crate::choices::{CheckMode, SearchBy};
+}
+
+/// The code of docs/library.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryGuide;

@@ -1,21 +1,19 @@
-//! Rules, labels and settings that match no tool or never decide anything.
-//!
-//! One that may be about a server without a known list of tools is not counted.
+//! Rules, labels and settings without effect: those that match no tool or never decide a call.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool, ToolDefinition};
 use callgate_gate::DryRun;
-use callgate_policy::flow::{FlowRules, Side, UnknownTools};
-use callgate_policy::{Finding, KnownTool, Rule, Rules, Unmatched, Why};
+use callgate_policy::flow::FlowRules;
+use callgate_policy::{KnownTool, KnownTools, Rules, UnlistedServer, Unmatched};
 use callgate_servers::{Phase, ServerState, Status};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use crate::config::ToolSettings;
 use crate::model_tools::{EXTRACTION, SEARCH};
-use crate::names::ServerNames;
+use crate::names::{ServerNames, did_you_mean};
 
 /// Compares rules, labels and settings with the tools.
 pub(crate) struct Lint {
@@ -29,189 +27,167 @@ pub(crate) struct Lint {
     /// Models that are consulted like tools.
     pub(crate) consults: Vec<&'static Tool>,
     /// The warnings so far; `None` before the gate is built.
-    pub(crate) told: Mutex<Option<HashSet<String>>>,
-    /// Rules that should forbid something, and have not matched a tool yet.
+    pub(crate) reported: Mutex<Option<HashSet<String>>>,
+    /// Rules that should forbid calls, and have not matched a tool yet.
     pub(crate) pending: Mutex<HashSet<String>>,
 }
 
 impl Lint {
-    /// The warnings, each a sentence.
-    pub(crate) fn find(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        messages(self.findings(catalog, servers, is_known))
+    /// The rules, labels and settings without effect. What may be about a tool of a server for which
+    /// `is_known` is false is left out.
+    fn unmatched(
+        &self,
+        catalog: &Catalog,
+        servers: &[ServerState],
+        is_known: fn(&ServerState) -> bool,
+    ) -> Vec<Unmatched> {
+        let advice = |pattern: &str| advice(catalog, pattern);
+        let hidden = catalog.with_hidden().skip(catalog.tools().len());
+        let uncallable = hidden.chain(catalog.not_for_models());
+        let mut known = KnownTools {
+            tools: self.known_tools(catalog, servers),
+            uncallable: uncallable.map(Tool::name).collect(),
+            unlisted: self.unlisted(servers, is_known),
+            advice: &advice,
+            now: Timestamp::now(),
+        };
+        let mut unmatched = self.rules.unmatched(&known);
+        // Flow rules may name the models, also those that are not in use.
+        let models = [&*EXTRACTION, &*SEARCH].into_iter();
+        known
+            .tools
+            .extend(models.map(|model| known_tool(model, true)));
+        unmatched.extend(self.flows.unmatched(&known));
+        unmatched.extend(self.settings.unmatched(catalog, &known));
+        unmatched
     }
 
-    /// Takes the current warnings as told: the host asks for them. Returns those about what should
-    /// forbid something, and matches nothing.
+    /// Warnings about them, each a sentence.
+    pub(crate) fn warnings(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
+        messages(self.unmatched(catalog, servers, is_known))
+    }
+
+    /// Warnings about those that should forbid calls, judged by the servers that have listed their
+    /// tools.
+    pub(crate) fn forbidding(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
+        messages(self.unmatched_forbidding(catalog, servers, has_listed))
+    }
+
+    /// Counts the current warnings as reported, since the host asks for them. Returns
+    /// [`Lint::forbidding`].
     pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        let told = self.find(catalog, servers).into_iter().collect();
-        *self.told.lock() = Some(told);
+        let reported = self.warnings(catalog, servers).into_iter().collect();
+        *self.reported.lock() = Some(reported);
         // Also while no tool is known yet.
-        let mut pending = self.findings(catalog, servers, |_| true);
-        pending.retain(|finding| finding.forbids);
-        *self.pending.lock() = pending.into_iter().map(|finding| finding.what).collect();
-        self.void_messages(catalog, servers)
+        let mut pending = self.unmatched(catalog, servers, |_| true);
+        pending.retain(|unmatched| unmatched.forbids);
+        *self.pending.lock() = pending
+            .into_iter()
+            .map(|unmatched| unmatched.what)
+            .collect();
+        self.forbidding(catalog, servers)
     }
 
-    /// The messages about what should forbid something, and matches nothing.
-    pub(crate) fn void_messages(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        messages(self.void(catalog, servers, has_listed))
-    }
-
-    /// Why no call is made: something that should forbid calls matches nothing, which is known
+    /// Why no call is made: something that should forbid calls matches no tool, which is known
     /// once a server has listed its tools. A rule that has matched before is no reason.
     pub(crate) fn refusal(&self, catalog: &Catalog, servers: &[ServerState]) -> Option<String> {
         let mut pending = self.pending.lock();
         if pending.is_empty() {
             return None;
         }
-        let still = self.void(catalog, servers, |_| true).into_iter();
-        let still: HashSet<String> = still.map(|finding| finding.what).collect();
+        let still = self.unmatched_forbidding(catalog, servers, |_| true);
+        let still: HashSet<String> = still.into_iter().map(|unmatched| unmatched.what).collect();
         pending.retain(|what| still.contains(what));
-        let void = self.void(catalog, servers, has_listed).into_iter();
-        let mut void = void.filter(|finding| pending.contains(&finding.what));
-        let message = void.next()?.message;
+        let listed = self.unmatched_forbidding(catalog, servers, has_listed);
+        let mut listed = listed.into_iter();
+        let unmatched = listed.find(|unmatched| pending.contains(&unmatched.what))?;
+        let message = unmatched.message;
         Some(format!(
             "{message}; nothing is called before the configuration of Callgate is corrected"
         ))
     }
 
-    /// Rules that should forbid something, and match nothing.
-    fn void(
+    fn unmatched_forbidding(
         &self,
         catalog: &Catalog,
         servers: &[ServerState],
         is_known: fn(&ServerState) -> bool,
-    ) -> Vec<Finding> {
-        let mut found = self.findings(catalog, servers, is_known);
+    ) -> Vec<Unmatched> {
+        let mut unmatched = self.unmatched(catalog, servers, is_known);
         // Without tools there is nothing to forbid.
-        found.retain(|finding| finding.forbids && !catalog.tools().is_empty());
-        found
-    }
-
-    /// Rules that decide nothing, judged by the servers for which `is_known` holds.
-    fn findings(
-        &self,
-        catalog: &Catalog,
-        servers: &[ServerState],
-        is_known: fn(&ServerState) -> bool,
-    ) -> Vec<Finding> {
-        let unknown = self.unknown_tools(servers, is_known);
-        let mut findings = self.of_rules(catalog, servers, &unknown);
-        let tools = catalog.tools().iter().chain([&*EXTRACTION, &*SEARCH]);
-        let sides: Vec<Side> = tools.map(Tool::side).collect();
-        findings.extend(self.flows.unmatched(&sides, &unknown));
-        findings.extend(self.settings.unmatched(catalog, |pattern| {
-            let mut unknown = unknown.iter();
-            unknown.any(|it| it.may_have(|prefix| pattern.may_match_with(prefix)))
-        }));
-        findings
+        unmatched.retain(|unmatched| unmatched.forbids && !catalog.tools().is_empty());
+        unmatched
     }
 
     /// Logs the warnings that are new.
     pub(crate) fn log(&self, catalog: &Catalog, servers: &[ServerState]) {
-        let mut told = self.told.lock();
-        let Some(told) = &mut *told else { return };
-        for reason in self.find(catalog, servers) {
-            if !told.contains(&reason) {
+        let mut reported = self.reported.lock();
+        let Some(reported) = &mut *reported else {
+            return;
+        };
+        for reason in self.warnings(catalog, servers) {
+            if !reported.contains(&reason) {
                 tracing::warn!(
                     reason,
                     "a tool list changed, so a rule or setting no longer has any effect"
                 );
-                told.insert(reason);
+                reported.insert(reason);
             }
         }
     }
 
-    /// The patterns and names of a dry run that match no tool.
+    /// Warnings about the patterns and names of a dry run that match no tool.
     pub(crate) fn of_dry_run(
         &self,
         dry_run: &DryRun,
         catalog: &Catalog,
         servers: &[ServerState],
     ) -> Vec<String> {
-        let unknown = self.unknown_tools(servers, is_known);
-        let may_come =
-            |fits: &dyn Fn(&str) -> bool| unknown.iter().any(|server| server.may_have(fits));
-        let patterns = dry_run.reads.iter().filter(|pattern| {
-            !catalog
-                .with_hidden()
-                .any(|it| pattern.means(&it.function, Some(&it.other_names)))
-                && !may_come(&|prefix| pattern.may_match_with(prefix))
+        let unlisted = self.unlisted(servers, is_known);
+        let reads = dry_run.reads.iter().filter(|pattern| {
+            let mut tools = catalog.with_hidden();
+            !tools.any(|tool| pattern.matches(tool.name(), true))
         });
-        let names = dry_run
-            .recorded
-            .keys()
-            .map(String::as_str)
-            .filter(|function| {
-                catalog.get(function).is_none() && !may_come(&|prefix| function.starts_with(prefix))
-            });
-        let patterns = patterns.map(|pattern| ("--reads", pattern.as_str()));
-        let all = patterns.chain(names.map(|name| ("--recorded", name)));
+        let recorded = dry_run.recorded.keys().map(String::as_str);
+        let recorded = recorded.filter(|function| catalog.get(function).is_none());
+        let reads = reads.map(|pattern| ("--reads", pattern.as_str()));
+        let all = reads.chain(recorded.map(|name| ("--recorded", name)));
+        let all = all.filter(|(_, name)| !unlisted.iter().any(|it| it.may_match(name)));
         all.map(|(flag, name)| {
-            let near = catalog.suggest(name);
-            let near = near.map(|near| format!("; the nearest is {near:?}"));
-            let near = near.unwrap_or_default();
-            format!("{name:?} in {flag} matches no tool{near}")
+            let advice = advice(catalog, name);
+            format!("{name:?} in {flag} matches no tool{advice}")
         })
         .collect()
     }
 
-    fn of_rules(
-        &self,
-        catalog: &Catalog,
-        servers: &[ServerState],
-        unknown: &[UnknownTools<'_>],
-    ) -> Vec<Finding> {
+    /// The tools that rules decide about.
+    fn known_tools<'a>(&self, catalog: &'a Catalog, servers: &[ServerState]) -> Vec<KnownTool<'a>> {
         let trusted = servers.iter().filter(|server| server.trusted);
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
-        let tools = catalog.tools().iter().map(|tool| {
+        let tools = catalog.tools().iter();
+        let tools = tools.map(|tool| {
             let server = tool.definition.server.as_str();
-            (tool, trusted.contains(server))
+            known_tool(tool, trusted.contains(server))
         });
-        let models = self.consults.iter().map(|model| (*model, true));
-        let tools = tools.chain(models).map(|(tool, trusted)| KnownTool {
-            function: &tool.function,
-            other_names: Some(&tool.other_names),
-            server: &tool.definition.server,
-            hints: tool.definition.hints,
-            trusted,
-            definition: Some(tool.definition.identity.hash()),
-            input_schema: Some(&tool.definition.input_schema),
-        });
-        let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
-        unmatched.retain(|rule| {
-            let mut unknown = unknown.iter();
-            !unknown.any(|it| rule.may_be_about(it.server, it.prefix))
-        });
-        let not_callable = |rule: &Rule| {
-            let is_hidden = |it: &&Tool| catalog.get(&it.function).is_none();
-            let mut hidden = catalog.with_hidden().filter(is_hidden);
-            hidden.any(|it| rule.pattern.means(&it.function, Some(&it.other_names)))
-                || catalog.not_for_models().any(|it| rule.pattern.matches(it))
-        };
-        let findings = unmatched.iter().map(|unmatched| Finding {
-            what: unmatched.rule.to_string(),
-            message: warning(unmatched, catalog),
-            // A tool that cannot be called need not be forbidden.
-            forbids: unmatched.forbids() && !not_callable(&unmatched.rule),
-        });
-        findings.collect()
+        let models = self.consults.iter().copied();
+        let models = models.map(|model| known_tool(model, true));
+        tools.chain(models).collect()
     }
 
     /// The servers whose tools are not known, and those that the configuration disables or
     /// that this gate does not have.
-    fn unknown_tools<'a>(
+    fn unlisted<'a>(
         &'a self,
         servers: &'a [ServerState],
         is_known: fn(&ServerState) -> bool,
-    ) -> Vec<UnknownTools<'a>> {
+    ) -> Vec<UnlistedServer<'a>> {
         let unknown = servers.iter().filter(|server| !is_known(server));
-        let unknown = unknown.map(|server| UnknownTools {
+        let unknown = unknown.map(|server| UnlistedServer {
             server: &server.name,
             prefix: self.names.prefix(&server.name),
         });
-        let others = self.names.left_out.iter().chain(&self.withheld);
-        let others = others.map(|(server, prefix)| UnknownTools {
+        let others = self.names.disabled.iter().chain(&self.withheld);
+        let others = others.map(|(server, prefix)| UnlistedServer {
             server,
             prefix: Some(prefix),
         });
@@ -219,24 +195,37 @@ impl Lint {
     }
 }
 
-fn messages(findings: Vec<Finding>) -> Vec<String> {
-    let findings = findings.into_iter();
-    findings.map(|finding| finding.message).collect()
-}
-
-/// The warning about a rule.
-fn warning(unmatched: &Unmatched, catalog: &Catalog) -> String {
-    let rule = &unmatched.rule;
-    let mut left_out = catalog.not_for_models();
-    match left_out.find(|function| rule.pattern.matches(function)) {
-        Some(function) if unmatched.why == Why::NoTool => {
-            format!("{rule} matches no tool; {}", not_for_models(function))
-        }
-        _ => unmatched.to_string(),
+fn known_tool(tool: &Tool, trusted: bool) -> KnownTool<'_> {
+    KnownTool {
+        name: tool.name(),
+        hints: tool.definition.hints,
+        trusted,
+        definition: Some(tool.definition.identity.hash()),
+        input_schema: Some(&tool.definition.input_schema),
     }
 }
 
-/// Why there is no such tool, for people: models do not learn that there might be one.
+fn messages(unmatched: Vec<Unmatched>) -> Vec<String> {
+    let unmatched = unmatched.into_iter();
+    unmatched.map(|unmatched| unmatched.message).collect()
+}
+
+/// Ends the sentence about a pattern that matches no tool: with the right spelling, or with why the
+/// tool cannot be called.
+fn advice(catalog: &Catalog, pattern: &str) -> String {
+    let mut kept = catalog.not_for_models().iter();
+    if let Some(tool) = kept.find(|tool| tool.name().is_matched(pattern, false)) {
+        return format!("; {}", not_for_models(&tool.function));
+    }
+    match catalog.suggest_pattern(pattern) {
+        Some(near) if pattern.contains('*') && !near.contains('*') => {
+            format!("; the nearest is {near:?}")
+        }
+        near => did_you_mean(near.as_deref()),
+    }
+}
+
+/// Why a tool cannot be called, for people only: models do not learn of such tools.
 pub(crate) fn not_for_models(function: &str) -> String {
     format!("{function} cannot be called: its server keeps it from models (_meta.ui.visibility)")
 }
@@ -251,7 +240,7 @@ fn has_listed(server: &ServerState) -> bool {
         return false;
     };
     let is_tool = |raw| ToolDefinition::parse(&server.name, raw).is_ok();
-    is_known(server) && server.heard && list.gaps.is_empty() && list.tools.iter().all(is_tool)
+    is_known(server) && server.received && list.gaps.is_empty() && list.tools.iter().all(is_tool)
 }
 
 #[cfg(test)]
@@ -270,26 +259,16 @@ mod tests {
         });
         let definition = ToolDefinition::parse("map", &raw).expect("a tool");
         let catalog = Catalog::build(vec![definition]);
-        let rules = Rules::builder()
-            .allow("map_draw")
-            .allow("map_erase")
-            .build()
-            .expect("patterns");
-        let unmatched = rules.unmatched([], Timestamp::now());
-        let warnings: Vec<String> = unmatched.iter().map(|it| warning(it, &catalog)).collect();
-        assert_eq!(
-            warnings,
-            [
-                "rule \"map_draw\" in permissions.allow matches no tool; map_draw cannot be \
-                 called: its server keeps it from models (_meta.ui.visibility)",
-                "rule \"map_erase\" in permissions.allow matches no tool",
-            ]
-        );
+        let why = "; map_draw cannot be called: its server keeps it from models \
+                   (_meta.ui.visibility)";
+        for (pattern, expected) in [("map_draw", why), ("map/draw", why), ("map_erase", "")] {
+            assert_eq!(advice(&catalog, pattern), expected);
+        }
     }
 
     #[test]
     fn incomplete_list_does_not_count_as_listed() {
-        let state = |heard: bool, gap: Option<&str>, tool: Value| ServerState {
+        let state = |received: bool, gap: Option<&str>, tool: Value| ServerState {
             name: "files".to_owned(),
             description: None,
             trusted: false,
@@ -300,7 +279,7 @@ mod tests {
             })),
             failed: None,
             phase: Phase::Idle,
-            heard,
+            received,
             age: None,
             stale: false,
         };

@@ -10,8 +10,9 @@ use std::time::Duration;
 use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_policy::{Because, Decision, Rules, Verdict};
-use callgate_script::Named;
+use callgate_script::Mentions;
 use callgate_servers::{Phase, ServerState, Servers, Shared, Status, ToolList};
+use callgate_text::one_line;
 use futures::future::join_all;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
@@ -20,15 +21,14 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
-use crate::harmless::one_line;
 use crate::lint::Lint;
 use crate::model_tools;
-use crate::names::{unavailable_message, unknown_tool_message};
+use crate::names::NameProblem;
 use crate::scope::Scope;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The characters of a message about a list that is not whole.
+/// The characters of a message about an incomplete list.
 const MAX_GAPS: usize = 500;
 
 /// Hears the names of the servers that are still waited for.
@@ -191,7 +191,7 @@ impl LiveCatalog {
     }
 
     /// The tools for a script.
-    pub(crate) async fn for_script(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
+    pub(crate) async fn for_script(self: &Arc<Self>, named: &Mentions) -> Arc<Catalog> {
         if named.global {
             // Any server may be meant.
             return self.fresh().await;
@@ -205,7 +205,7 @@ impl LiveCatalog {
 
     /// [`LiveCatalog::for_script`], by the lists that the named servers have now: those that are
     /// resting are connected to.
-    pub(crate) async fn for_run(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
+    pub(crate) async fn for_run(self: &Arc<Self>, named: &Mentions) -> Arc<Catalog> {
         let known = self.catalog();
         let servers: HashSet<&str> = named
             .tools
@@ -293,16 +293,26 @@ impl LiveCatalog {
         Some(format!("DENIED ({})", self.denial(rules, tool)?))
     }
 
-    /// The disabled server that this name belongs to.
-    pub(crate) fn disabled_server_of(&self, function: &str) -> Option<String> {
-        self.owner(function, |server| server.phase == Phase::Disabled)
-    }
-
-    /// The message for a name of a server in scope that did not start.
-    pub(crate) fn unlisted_server_of(&self, function: &str, scope: &Scope) -> Option<String> {
-        self.owner(function, |server| {
+    /// Why no tool in scope has this name; `None` if one has. `suggest` says whether to find the
+    /// nearest name, for which the whole catalog is read.
+    pub(crate) fn explain(&self, name: &str, scope: &Scope, suggest: bool) -> Option<NameProblem> {
+        let known = self.known();
+        if let Some(tool) = known.catalog.get(name) {
+            let refusal = scope.refusal(name, &tool.definition.server);
+            return refusal.map(NameProblem::OutOfScope);
+        }
+        let near = || {
+            let near = suggest.then(|| scope.nearest(&known.catalog, name));
+            near.flatten().map(str::to_owned)
+        };
+        let not_listed = |server| NameProblem::NotListed { server };
+        let failed = self.owner(name, |server| {
             matches!(server.status, Status::Failed(_)) && scope.has(&server.name)
-        })
+        });
+        let problem = failed.map(not_listed);
+        let problem = problem.or_else(|| self.explain_disabled(name, scope));
+        let problem = problem.or_else(|| self.explain_gap(&known, name, scope, near));
+        problem.or_else(|| Some(NameProblem::Unknown { near: near() }))
     }
 
     /// The first server of this kind that this name belongs to.
@@ -314,62 +324,43 @@ impl LiveCatalog {
             .map(|server| server.name)
     }
 
-    /// The message for a name that no tool has for a known reason: its server is disabled, several
-    /// tools would have it, its tool was dropped, or the list of its server is not whole. `near`
-    /// is a similar name.
-    pub(crate) fn why_missing(
-        &self,
-        function: &str,
-        near: Option<&str>,
-        scope: &Scope,
-    ) -> Option<String> {
-        if self.catalog().get(function).is_some() {
-            return None;
-        }
-        let disabled = self.disabled_message(function, scope);
-        disabled.or_else(|| self.gap_message(function, near, scope))
+    fn explain_disabled(&self, name: &str, scope: &Scope) -> Option<NameProblem> {
+        let disabled = self.owner(name, |server| server.phase == Phase::Disabled);
+        let is_left_out = disabled.is_none();
+        let left_out = || self.lint.names.disabled_owner(name).map(str::to_owned);
+        let server = disabled.or_else(left_out)?;
+        scope.has(&server).then_some(NameProblem::Disabled {
+            server,
+            is_left_out,
+        })
     }
 
-    fn gap_message(&self, function: &str, near: Option<&str>, scope: &Scope) -> Option<String> {
-        let known = self.known();
+    /// The problem if several tools would have the name, its tool was dropped, or the list of its
+    /// server is incomplete.
+    fn explain_gap(
+        &self,
+        known: &Known,
+        name: &str,
+        scope: &Scope,
+        near: impl Fn() -> Option<String>,
+    ) -> Option<NameProblem> {
         let names = &self.lint.names;
         let is_owner = |list: &&Arc<ReadList>| {
-            scope.has(&list.read.server) && names.owns(&list.read.server, function)
+            scope.has(&list.read.server) && names.owns(&list.read.server, name)
         };
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
         let mut dropped = owners.iter().flat_map(|list| &list.read.dropped);
-        let dropped = dropped.find(|dropped| dropped.is_named(function));
-        let reason = known.catalog.collision(function);
-        let reason = reason.or_else(|| dropped.map(ToString::to_string));
-        if let Some(reason) = reason {
-            let message = unknown_tool_message(function, None);
-            return Some(format!("{message}: {}", one_line(&reason, MAX_GAPS)));
+        let dropped = dropped.find(|dropped| dropped.is_named(name));
+        let reason = known.catalog.collision(name);
+        if let Some(reason) = reason.or_else(|| dropped.map(ToString::to_string)) {
+            return Some(NameProblem::Dropped(one_line(&reason, MAX_GAPS)));
         }
         let broken = owners.iter().find(|list| !list.ready.gaps.is_empty())?;
-        let gaps = one_line(&broken.ready.gaps.join("; "), MAX_GAPS);
-        let message = unknown_tool_message(function, near);
-        let server = &broken.read.server;
-        Some(format!(
-            "{message}; the list of server {server:?} is not whole: {gaps}"
-        ))
-    }
-
-    /// The message for a name that belongs to a disabled server, unless that server is
-    /// out of scope.
-    fn disabled_message(&self, function: &str, scope: &Scope) -> Option<String> {
-        let (server, why) = match self.disabled_server_of(function) {
-            Some(server) => (server, "is disabled"),
-            None => {
-                let server = self.lint.names.left_out_owner(function)?;
-                (
-                    server.to_owned(),
-                    "is disabled in the configuration, or left out for a mistake there",
-                )
-            }
-        };
-        scope
-            .has(&server)
-            .then(|| unavailable_message(function, &server, why))
+        Some(NameProblem::Incomplete {
+            server: broken.read.server.clone(),
+            gaps: one_line(&broken.ready.gaps.join("; "), MAX_GAPS),
+            near: near(),
+        })
     }
 
     /// Writes the servers' lists to the cache, if there is one.
@@ -420,7 +411,7 @@ impl LiveCatalog {
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
             definitions.collect(),
-            |function, other_names| self.lint.settings.hides(function, other_names),
+            |name| self.lint.settings.hides(name),
         ));
         let catalog = CATALOGS.get(|known| known.is_same(&catalog), || Arc::clone(&catalog));
         let known = Arc::new(Known {
@@ -469,7 +460,7 @@ impl ReadList {
     fn read(state: &ServerState, ready: &Arc<ToolList>) -> Self {
         let (server, revision) = (&state.name, &ready.protocol_version);
         let tools = ready.tools.len();
-        if state.heard {
+        if state.received {
             tracing::info!(server, revision, tools, "server is ready");
         } else {
             tracing::info!(

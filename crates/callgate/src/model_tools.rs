@@ -1,4 +1,4 @@
-//! The host's models as rules, grants, flows and the ledger know them: tools of a server `model`.
+//! The host's models as tools of a server `model`, for rules, grants, flows and the ledger.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,24 +6,24 @@ use callgate_catalog::{Tool, ToolDefinition};
 use callgate_policy::Definition;
 use serde_json::json;
 
-/// Their function names, which no server's tool gets.
+/// The function names, which no server's tool gets.
 pub(crate) const FUNCTIONS: [&str; 2] = ["model_extract", "model_search"];
 
 /// The model that extracts values: `mcp.extract`.
 pub(crate) static EXTRACTION: LazyLock<Tool> = LazyLock::new(|| {
-    let does = "gives a value and a schema to a small model, which puts the one into the form \
-        of the other";
+    let does = "sends a value and a schema to a small model, which converts the value to the \
+        form of the schema";
     model_tool(FUNCTIONS[0], "extract", "mcp.extract", does)
 });
 
 /// The model that picks tools, and the embeddings endpoint: `mcp.searchTools`.
 pub(crate) static SEARCH: LazyLock<Tool> = LazyLock::new(|| {
-    let does = "gives what tools are looked for by to an endpoint of embeddings, or to a small \
-        model, which picks among tools";
+    let does = "sends the query of a search for tools to an embeddings endpoint, or to a small \
+        model, which picks the tools";
     model_tool(FUNCTIONS[1], "search", "mcp.searchTools", does)
 });
 
-/// Grants are bound to the definition: another text here makes them void.
+/// Grants are bound to the definition: a change of these texts makes them inapplicable.
 fn model_tool(function: &str, tool: &str, name: &str, does: &str) -> Tool {
     let mut definition = ToolDefinition::new("model", tool);
     definition.hints.read_only = Some(true);

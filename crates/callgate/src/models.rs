@@ -1,25 +1,25 @@
-//! The models that a gate can ask: those of its configuration, and the client's model.
+//! The models that a gate can use: those of its configuration, and the client's model.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_auth::Source;
-use callgate_models::{Api, Embedder, Endpoint, Model, ModelError, Prompt, Said};
+use callgate_models::{Api, Embedder, Endpoint, Model, ModelAnswer, ModelError, Prompt};
 use callgate_servers::{Caller, Wanted, WantedKind};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::config::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 
-/// The most time of a client's model: a person may have to allow the request.
+/// The time limit of a client's model. A person may have to allow the request.
 const SAMPLING_TIME: Duration = Duration::from_secs(300);
-/// The most bytes of a client's answer.
+/// The limit of the answer of a client's model, in bytes.
 const MAX_SAMPLED: usize = 8 << 20;
-/// The most tokens of an answer, if the configuration does not say.
+/// The default limit of tokens in an answer.
 const MAX_TOKENS: u32 = 4096;
 
-/// The models of one gate. Keys are looked up at the first request.
+/// The models of one gate. API keys are looked up at the first request.
 pub(crate) struct Models {
     embeddings: Option<(EmbeddingsConfig, OnceCell<Embedder>)>,
     small: Option<(SmallModelConfig, OnceCell<Model>)>,
@@ -27,14 +27,14 @@ pub(crate) struct Models {
 
 /// A request to a model.
 pub(crate) struct Task<'a> {
-    /// The function of `mcp` that asks.
+    /// The function of `mcp` that asks the model.
     pub(crate) of: &'a str,
     pub(crate) system: &'a str,
     pub(crate) text: &'a str,
     pub(crate) schema: Option<&'a Value>,
 }
 
-/// Why no model answered. The texts hold no secret.
+/// Why no model answered. The texts contain no secret.
 pub(crate) enum NoAnswer {
     NoModel,
     Late(String),
@@ -55,7 +55,7 @@ impl fmt::Display for NoAnswer {
 
 impl From<ModelError> for NoAnswer {
     fn from(error: ModelError) -> Self {
-        if error.is_late() {
+        if error.is_timeout() {
             Self::Late(error.to_string())
         } else {
             Self::Failed(error.to_string())
@@ -89,7 +89,7 @@ impl Models {
     /// The client of the embeddings endpoint.
     pub(crate) async fn embedder(&self) -> Result<&Embedder, String> {
         let Some((config, embedder)) = &self.embeddings else {
-            return Err("no endpoint of embeddings is configured (models.embeddings)".to_owned());
+            return Err("no embeddings endpoint is configured (models.embeddings)".to_owned());
         };
         let made = embedder.get_or_try_init(|| async {
             let (url, key) = (&config.url.0, config.key.as_ref());
@@ -99,12 +99,12 @@ impl Models {
         made.await
     }
 
-    /// Asks the client's model, else the configured one.
+    /// Asks the client's model, or else the configured one.
     pub(crate) async fn ask(
         &self,
         caller: Option<&Arc<dyn Caller>>,
         task: &Task<'_>,
-    ) -> Result<Said, NoAnswer> {
+    ) -> Result<ModelAnswer, NoAnswer> {
         if let Some(caller) = caller.filter(|caller| caller.offers().sampling) {
             match self.sample(caller.as_ref(), task).await {
                 Err(reason) if self.has_small() => {
@@ -116,7 +116,7 @@ impl Models {
         self.ask_small(task).await
     }
 
-    async fn ask_small(&self, task: &Task<'_>) -> Result<Said, NoAnswer> {
+    async fn ask_small(&self, task: &Task<'_>) -> Result<ModelAnswer, NoAnswer> {
         let Some((config, model)) = &self.small else {
             return Err(NoAnswer::NoModel);
         };
@@ -138,7 +138,7 @@ impl Models {
     }
 
     /// Asks with `sampling/createMessage` (MCP 2025-11-25, client/sampling).
-    async fn sample(&self, caller: &dyn Caller, task: &Task<'_>) -> Result<Said, NoAnswer> {
+    async fn sample(&self, caller: &dyn Caller, task: &Task<'_>) -> Result<ModelAnswer, NoAnswer> {
         let small = self.small.as_ref();
         let params = json!({
             "messages": [{ "role": "user", "content": { "type": "text", "text": task.text } }],
@@ -162,7 +162,7 @@ impl Models {
 }
 
 /// The text of a `CreateMessageResult`, whose content is one block or a list of blocks.
-fn sampled(message: &Value) -> Result<Said, String> {
+fn sampled(message: &Value) -> Result<ModelAnswer, String> {
     let blocks = match message.get("content") {
         Some(Value::Array(blocks)) => blocks.as_slice(),
         Some(block) => std::slice::from_ref(block),
@@ -181,7 +181,7 @@ fn sampled(message: &Value) -> Result<Said, String> {
             "the client's model answered with more than {MAX_SAMPLED} bytes"
         ));
     }
-    Ok(Said {
+    Ok(ModelAnswer {
         text,
         cut: message["stopReason"] == "maxTokens",
     })

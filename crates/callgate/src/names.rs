@@ -1,18 +1,16 @@
-//! Function names that no tool has: those of the host, and unknown ones with the server they
-//! belong to and the message about them.
+//! Function names that no tool has: those of the host, and unknown ones with the reason.
 
-use callgate_policy::nearest;
 use callgate_servers::{ServerState, Status};
+use callgate_text::nearest;
+use callgate_text::one_line;
 use callgate_typegen::names::prefix;
 
-use crate::harmless::one_line;
-
-/// Unknown names of a run for which the nearest tool is searched. The search reads the
-/// whole catalog, and a script can cause any number of them.
+/// The number of unknown names of a run for which the nearest tool is searched. The search reads the
+/// whole catalog, and a script can cause any number of unknown names.
 pub(crate) const MAX_SUGGESTIONS: u64 = 10;
-/// Names of servers that a message lists.
+/// The number of servers that a message lists.
 const SHOWN_SERVERS: usize = 20;
-/// Characters of a name that a message repeats; the name comes from a script.
+/// The characters that a message repeats of a name from a script.
 const SHOWN_NAME: usize = 80;
 /// The longest description taken from a server, in characters.
 const MAX_DESCRIPTION: usize = 200;
@@ -45,28 +43,28 @@ impl HostFunction {
 #[derive(Default)]
 pub(crate) struct ServerNames {
     in_use: Vec<(String, String)>,
-    /// The servers that the configuration disables.
-    pub(crate) left_out: Vec<(String, String)>,
-    /// Servers that it leaves out for a reason, which stands beside.
+    /// The servers that the configuration disables, or leaves out for a mistake.
+    pub(crate) disabled: Vec<(String, String)>,
+    /// The servers that it leaves out for a mistake, each with the reason.
     reasons: Vec<(String, String)>,
 }
 
 impl ServerNames {
     pub(crate) fn new(
         in_use: impl Iterator<Item = String>,
-        left_out: Vec<String>,
+        disabled: Vec<String>,
         reasons: Vec<(String, String)>,
     ) -> Self {
         Self {
             reasons,
             in_use: in_use.map(with_prefix).collect(),
-            left_out: left_out.into_iter().map(with_prefix).collect(),
+            disabled: disabled.into_iter().map(with_prefix).collect(),
         }
     }
 
     /// All servers, also those that the configuration disables.
     pub(crate) fn all(&self) -> impl Iterator<Item = &(String, String)> {
-        self.in_use.iter().chain(&self.left_out)
+        self.in_use.iter().chain(&self.disabled)
     }
 
     /// The prefix of the function names of a server's tools.
@@ -75,7 +73,7 @@ impl ServerNames {
         Some(prefix)
     }
 
-    /// Why this server is left out, if it is not disabled.
+    /// Why the configuration leaves this server out.
     pub(crate) fn reason(&self, server: &str) -> Option<String> {
         let (_, reason) = self.reasons.iter().find(|(name, _)| name == server)?;
         Some(reason.clone())
@@ -87,11 +85,10 @@ impl ServerNames {
             .is_some_and(|prefix| function.starts_with(prefix))
     }
 
-    /// The server that the configuration disables and that this name belongs to, if it
-    /// belongs to no server in use.
-    pub(crate) fn left_out_owner(&self, function: &str) -> Option<&str> {
+    /// The disabled server that this name belongs to, if it belongs to no server in use.
+    pub(crate) fn disabled_owner(&self, function: &str) -> Option<&str> {
         let owns = |(_, prefix): &&(String, String)| function.starts_with(prefix);
-        let owner = self.left_out.iter().find(owns)?;
+        let owner = self.disabled.iter().find(owns)?;
         let is_free = !self.in_use.iter().any(|server| owns(&server));
         is_free.then_some(&owner.0)
     }
@@ -103,15 +100,61 @@ pub(crate) fn with_prefix(server: String) -> (String, String) {
     (server, prefix)
 }
 
-/// The message for a name that is not a tool.
-pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String {
-    let shown: String = function.chars().take(SHOWN_NAME).collect();
-    format!("no tool is named {shown:?}{}", did_you_mean(near))
+/// Why no tool that a run may call has a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NameProblem {
+    /// The tool's server did not start, so its tools are not known.
+    NotListed { server: String },
+    /// The tool's server is disabled, or left out for a mistake in the configuration.
+    Disabled { server: String, is_left_out: bool },
+    /// The run may not use the tool's server, as this sentence says.
+    OutOfScope(String),
+    /// Its server lists the tool, but the catalog has it under a different name or not at all, for
+    /// this reason.
+    Dropped(String),
+    /// The list of the name's server is incomplete, for this reason.
+    Incomplete {
+        server: String,
+        gaps: String,
+        near: Option<String>,
+    },
+    /// No server is known to have such a tool.
+    Unknown { near: Option<String> },
 }
 
-/// The message for a pattern that matches no tool.
-pub(crate) fn unmatched_message(pattern: &str, near: Option<&str>) -> String {
-    format!("no tool matches {pattern:?}{}", did_you_mean(near))
+impl NameProblem {
+    /// The message about the name. It repeats nothing of a server but names and problems of lists.
+    pub(crate) fn message(&self, name: &str) -> String {
+        let unknown = |near: &Option<String>| {
+            let shown: String = name.chars().take(SHOWN_NAME).collect();
+            format!(
+                "no tool is named {shown:?}{}",
+                did_you_mean(near.as_deref())
+            )
+        };
+        let unavailable = |server: &str, why: &str| {
+            let shown = one_line(name, SHOWN_NAME);
+            format!("{shown} is not available: server {server:?} {why}")
+        };
+        match self {
+            Self::NotListed { server } => unavailable(server, "did not start"),
+            Self::Disabled {
+                server,
+                is_left_out: false,
+            } => unavailable(server, "is disabled"),
+            Self::Disabled { server, .. } => unavailable(
+                server,
+                "is disabled in the configuration, or left out for a mistake there",
+            ),
+            Self::OutOfScope(refusal) => refusal.clone(),
+            Self::Dropped(reason) => format!("{}: {reason}", unknown(&None)),
+            Self::Incomplete { server, gaps, near } => {
+                let unknown = unknown(near);
+                format!("{unknown}; the list of server {server:?} is not whole: {gaps}")
+            }
+            Self::Unknown { near } => unknown(near),
+        }
+    }
 }
 
 /// `; did you mean "x"?`, or nothing.
@@ -120,7 +163,7 @@ pub(crate) fn did_you_mean(near: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// The message for a name of no server, with the names that there are.
+/// The message for a name of no server, with the names of the servers.
 pub(crate) fn no_server(name: &str, known: &[&str]) -> String {
     let near = nearest(name, known.iter().copied());
     let shown = known.iter().take(SHOWN_SERVERS);
@@ -137,12 +180,6 @@ pub(crate) fn no_server(name: &str, known: &[&str]) -> String {
         "no server is named {name:?}{}; {servers}",
         did_you_mean(near)
     )
-}
-
-/// The message for a name that belongs to a server without a list of tools.
-pub(crate) fn unavailable_message(function: &str, server: &str, why: &str) -> String {
-    let shown = one_line(function, SHOWN_NAME);
-    format!("{shown} is not available: server {server:?} {why}")
 }
 
 /// The purpose of a server in one line: from the configuration, else from the server.

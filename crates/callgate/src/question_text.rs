@@ -4,54 +4,51 @@ mod change;
 
 use callgate_gate::{About, Answer, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
+use callgate_text::{harmless, one_line, quoted};
 
 pub use change::change_text;
 
-use crate::harmless::{harmless, one_line};
-use crate::quoted::quoted;
-
-/// Characters that a short question shows from the beginning of the arguments.
+/// The start of the arguments in a short question, in characters.
 const SHOWN_HEAD: usize = 300;
 
-/// Characters that it shows from their end.
+/// The end of the arguments in a short question, in characters.
 const SHOWN_TAIL: usize = 150;
 
-/// Characters of a title, a description or a script's line.
+/// The limit of a title, a description or a script's line, in characters.
 const SHOWN_LINE: usize = 200;
 
-/// Tools that it names of those that were called before.
+/// The limit of tools that were called before.
 const SHOWN_DONE: usize = 10;
 
-/// Flows that it shows.
 const SHOWN_FLOWS: usize = 10;
 
 /// The extent of a shown question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shown {
-    /// The beginning and the end of what is long; of a changed definition, up to 400 characters
-    /// of the difference of each part.
+    /// The start and the end of long texts; of a changed definition, up to 400 characters of the
+    /// difference in each part.
     #[default]
     Short,
-    /// The same for a person who cannot ask for more: of a changed definition, up to 2,000
-    /// characters of the difference of each part.
+    /// As [`Shown::Short`], for a person who cannot ask for more: of a changed definition, up to
+    /// 2,000 characters of the difference in each part.
     Form,
-    /// All of it.
+    /// The whole question.
     Whole,
 }
 
-/// A question as text for a person, laid out for so many columns, if that is known.
+/// A question as text for a person, laid out for a number of columns, if it is known.
 ///
-/// Rows that begin with `┌` or `├` are ours. Text of scripts and servers stands in rows that
-/// begin with `│` ([`quoted`]): it cannot leave them, nor steer a terminal. Every row ends with a
-/// line feed; the first one names the function.
+/// Rows that start with `┌` or `├` are ours. Text of scripts and servers is in rows that start with
+/// `│` ([`quoted`]): it cannot leave them, and cannot control a terminal. Every row ends with a line
+/// feed; the first one names the function.
 pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) -> String {
-    let mut page = Page {
+    let mut rows = Rows {
         text: String::new(),
         columns,
     };
-    write(&mut page, question, shown);
-    // Once more over all of it: names, too, can have characters that hide.
-    harmless(&page.text)
+    write(&mut rows, question, shown);
+    // Again for the whole text, because names can have invisible characters, too.
+    harmless(&rows.text)
 }
 
 /// The effect of an answer to this question, such as `all calls of this tool in this run`.
@@ -90,13 +87,13 @@ pub fn answer_text(question: &Question, answer: Answer) -> String {
     one_line(&text, usize::MAX)
 }
 
-/// The text so far.
-struct Page {
+/// The rows so far.
+struct Rows {
     text: String,
     columns: Option<usize>,
 }
 
-impl Page {
+impl Rows {
     /// A row of ours.
     fn heading(&mut self, text: &str) {
         let begin = if self.text.is_empty() { '┌' } else { '├' };
@@ -109,24 +106,24 @@ impl Page {
     }
 }
 
-fn write(page: &mut Page, question: &Question, shown: Shown) {
+fn write(rows: &mut Rows, question: &Question, shown: Shown) {
     let is_whole = shown == Shown::Whole;
     let line = |text: &str| one_line(text, if is_whole { usize::MAX } else { SHOWN_LINE });
     let function = line(&question.function);
-    page.heading(&if question.script {
+    rows.heading(&if question.script {
         format!("The script wants to call {function}:")
     } else {
         format!("{function} is to be called:")
     });
-    page.quote(&format!(
+    rows.quote(&format!(
         "tool {:?} of server {:?}, which {}",
         question.tool,
         question.server,
         one_line(&question.decision.to_string(), usize::MAX),
     ));
-    if let Some(besides) = &question.besides {
-        let besides = one_line(&besides.to_string(), usize::MAX);
-        page.quote(&format!("and the call {besides}"));
+    if let Some(asked) = &question.also_asked {
+        let asked = one_line(&asked.to_string(), usize::MAX);
+        rows.quote(&format!("and the call {asked}"));
     }
     let described = question.description.as_deref().map(str::trim);
     let described = described.and_then(|text| match shown {
@@ -134,49 +131,49 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
         Shown::Whole => Some(text),
     });
     if question.title.is_some() || described.is_some() {
-        page.heading("its server says:");
+        rows.heading("its server says:");
     }
     if let Some(title) = &question.title {
-        page.quote(&line(title));
+        rows.quote(&line(title));
     }
     for said in described.into_iter().flat_map(str::lines) {
-        page.quote(&line(said));
+        rows.quote(&line(said));
     }
     if let Some(ScriptLine { number, text, .. }) = &question.line {
-        page.heading(&format!("line {number} of the script:"));
-        page.quote(&line(text));
+        rows.heading(&format!("line {number} of the script:"));
+        rows.quote(&line(text));
     }
-    page.heading("arguments:");
+    rows.heading("arguments:");
     let arguments = one_line(&question.arguments, usize::MAX);
     let (arguments, max) = if is_whole {
         (arguments, usize::MAX)
     } else {
         (shortened(&arguments), SHOWN_FLOWS)
     };
-    page.quote(&arguments);
-    write_flows(page, &question.flows, &question.about.data, max);
+    rows.quote(&arguments);
+    write_flows(rows, &question.flows, &question.about.data, max);
     if !question.done.is_empty() {
-        page.heading("so far in this run:");
-        page.quote(&one_line(&done(question), usize::MAX));
+        rows.heading("so far in this run:");
+        rows.quote(&one_line(&done(question), usize::MAX));
     }
     if let Some(changed) = &question.changed {
-        page.text += &change_text(changed, shown, page.columns);
+        rows.text += &change_text(changed, shown, rows.columns);
     }
 }
 
-/// Writes the data of other servers in the arguments, at most so many flows of it. Of the
-/// others, those whose function's data is `asked` about are counted.
-fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], max: usize) {
-    let (told, more) = flows.split_at(max.min(flows.len()));
-    for flow in told {
-        page.heading(&format!("data of server {:?}:", flow.from.server));
-        page.quote(&one_line(&flow.to_string(), usize::MAX));
+/// Writes the first `max` flows of other servers' data in the arguments, and the number of further
+/// flows, with the number of those whose data is `asked` about.
+fn write_flows(rows: &mut Rows, flows: &[Finding], asked: &[String], max: usize) {
+    let (first, more) = flows.split_at(max.min(flows.len()));
+    for flow in first {
+        rows.heading(&format!("data of server {:?}:", flow.from.server));
+        rows.quote(&one_line(&flow.to_string(), usize::MAX));
         if let Seen::Copied(copied) = &flow.seen {
-            page.heading(match copied.encoding {
+            rows.heading(match copied.encoding {
                 Encoding::Base64 => "such as, in base64:",
                 _ => "such as:",
             });
-            page.quote(&one_line(&copied.piece, MAX_PIECE));
+            rows.quote(&one_line(&copied.piece, MAX_PIECE));
         }
     }
     if more.is_empty() {
@@ -187,10 +184,10 @@ fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], max: usize)
         0 => String::new(),
         count => format!(", {count} of them asked about"),
     };
-    page.heading(&format!("and {} more flows{asked}", more.len()));
+    rows.heading(&format!("and {} more flows{asked}", more.len()));
 }
 
-/// Head and tail: what matters must not be pushed out of sight by padding.
+/// Head and tail of long arguments, so that padding hides neither.
 fn shortened(arguments: &str) -> String {
     let (Some((head, _)), Some((tail, _))) = (
         arguments.char_indices().nth(SHOWN_HEAD),
@@ -253,12 +250,12 @@ mod tests {
             .collect();
         let told = |max, asked: &[&str]| {
             let asked: Vec<String> = asked.iter().map(|one| (*one).to_owned()).collect();
-            let mut page = Page {
+            let mut rows = Rows {
                 text: "┌\n".to_owned(),
                 columns: Some(80),
             };
-            write_flows(&mut page, &flows, &asked, max);
-            page.text
+            write_flows(&mut rows, &flows, &asked, max);
+            rows.text
         };
         let flow = "├ data of server \"a\":\n│ results of a.t may go to b.t: they are too large\n";
         for (max, asked, expected) in [

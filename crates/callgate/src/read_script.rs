@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use callgate_sandbox::{End, Launcher, Limits, NotRead};
+use callgate_sandbox::{End, Launcher, Limits, ReadError};
 
 use crate::report::RunReport;
 use crate::report::build::{millis, rejected, unread};
@@ -48,7 +48,8 @@ pub(crate) async fn read(
     let started = Instant::now();
     let reading = async {
         let worker = launcher.take(limits).await;
-        let worker = worker.map_err(|reason| NotRead::Ended(End::NotStarted { reason }))?;
+        let not_started = |reason| ReadError::Ended(End::NotStarted { reason });
+        let worker = worker.map_err(|error| not_started(error.to_string()))?;
         worker.read_script(&request.source).await
     };
     let read = tokio::select! {
@@ -61,7 +62,7 @@ pub(crate) async fn read(
             worker,
             took: started.elapsed(),
         }),
-        Err(NotRead::Refused(error)) => Err(Box::new(rejected(request, &error))),
-        Err(NotRead::Ended(end)) => Err(Box::new(unread(request, end))),
+        Err(ReadError::Refused(error)) => Err(Box::new(rejected(request, &error))),
+        Err(ReadError::Ended(end)) => Err(Box::new(unread(request, end))),
     }
 }

@@ -9,15 +9,15 @@ use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_sandbox::{Limits, ReadyWorker};
 use callgate_script::Prepared;
 use callgate_servers::{Audience, Caller};
+use callgate_text::one_line;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::harmless::one_line;
+use crate::choices::CheckMode;
 use crate::scope::Scope;
 use crate::setters::{call_setters, setters};
-use crate::settings::CheckMode;
 
-/// A script to run, and the settings of this run that differ from the gate's.
+/// A script to run, and the settings that differ from the gate's.
 ///
 /// A string is a request with the gate's own settings: `gate.run("return 1 + 1")`.
 #[derive(Clone)]
@@ -54,9 +54,9 @@ pub(crate) type Observer = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The script calls a tool; a decision comes next, perhaps a person's.
+    /// The script calls a tool, which is decided on next.
     CallStarted {
-        /// Counts the calls of the run from 0; the same in `CallEnded`.
+        /// The call's number in the run, from 0.
         call: u64,
         /// The tool's generated name.
         function: &'a str,
@@ -65,15 +65,15 @@ pub enum Event<'a> {
         /// The tool's own name.
         tool: &'a str,
     },
-    /// The script printed something. Past the head of the output, only as far as it is
-    /// [kept in whole](Limits::whole_bytes).
+    /// The script printed something. After the head of the output, only the part that is
+    /// [kept in whole](Limits::whole_bytes) is reported.
     Printed {
-        /// The messages, or the beginning of one that is cut.
+        /// The messages, or the start of a message that is cut.
         text: &'a str,
     },
     /// A call has its outcome.
     CallEnded {
-        /// As in `CallStarted`.
+        /// The call's number, as in `CallStarted`.
         call: u64,
         /// The tool's generated name.
         function: &'a str,
@@ -112,7 +112,7 @@ impl RunRequest {
         }
     }
 
-    /// The request with the code that was read from its text, which positions are in.
+    /// The request with the code that was read from its text, which positions refer to.
     pub(crate) fn as_read(&self, prepared: &Prepared) -> Cow<'_, Self> {
         let rewritten = || callgate_script::rewritten(&self.source);
         match prepared.is_rewritten.then(rewritten).flatten() {
@@ -127,7 +127,7 @@ impl RunRequest {
     call_setters!();
 
     setters! {
-        /// Sets the script's name in messages and stack traces, where it is in one line.
+        /// Sets the script's name in messages and stack traces, made one line.
         name(self, name: impl Into<Arc<str>>) {
             self.name = one_line(&name.into(), usize::MAX).into();
         }
@@ -163,7 +163,7 @@ impl From<String> for RunRequest {
     }
 }
 
-/// A script that was read, and the worker that waits for it.
+/// A script that was read, and its waiting worker.
 pub(crate) struct ReadScript {
     pub(crate) prepared: Prepared,
     pub(crate) worker: ReadyWorker,

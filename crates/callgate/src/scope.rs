@@ -61,7 +61,7 @@ impl Scope {
             let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
             names.join(separator)
         };
-        let instead = callgate_script::instead_of(name);
+        let instead = callgate_script::replacement_for(name);
         Some(match catalog.meant(tool, in_scope) {
             Some(Meant::Functions(functions)) => {
                 Advice::Meant(format!("did you mean {}?", listed(&functions, " or ")))

@@ -20,7 +20,7 @@ use crate::config::ExtractLimits;
 use crate::host_functions::extract::{Extractions, SchemaReader};
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use crate::names::{HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool_message};
+use crate::names::{HostFunction, MAX_SUGGESTIONS, NameProblem};
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
 use crate::script_errors::{own_error, thrown};
@@ -161,32 +161,39 @@ impl RunCalls {
     /// The error for a name that is not a tool now. Such a name reaches no server, so it has no
     /// number and no ledger line.
     fn no_tool(&self, function: &str) -> CallError {
-        let Self { live, scope, .. } = self;
-        if let Some(server) = live.unlisted_server_of(function, scope) {
+        let error =
+            |server: &str, code, message| CallError::protocol(function, server, code, message);
+        let suggest = self.may_suggest();
+        let problem = self.live.explain(function, &self.scope, suggest);
+        let problem = problem.unwrap_or(NameProblem::Unknown { near: None });
+        if let NameProblem::NotListed { server } = &problem {
             // The report says why it did not start: that may quote the server.
-            let message = unavailable_message(function, &server, "did not start");
-            return CallError::protocol(function, &server, code::CONNECTION_CLOSED, message);
+            return error(server, code::CONNECTION_CLOSED, problem.message(function));
         }
-        let catalog = live.catalog();
-        let near = self.suggestion(&catalog, function);
         let before = self.catalog.get(function).map(|tool| &tool.definition);
-        let gone = before.map(|tool| {
-            let tool = &tool.name;
-            format!("{function} is gone: its server no longer lists the tool {tool:?}")
-        });
-        let message = live.why_missing(function, near, scope).or(gone);
-        let message = message.unwrap_or_else(|| unknown_tool_message(function, near));
+        let message = match (&problem, before) {
+            (NameProblem::Unknown { .. }, Some(tool)) => format!(
+                "{function} is gone: its server no longer lists the tool {:?}",
+                tool.name
+            ),
+            _ => problem.message(function),
+        };
         let server = before.map_or("", |tool| tool.server.as_str());
-        CallError::protocol(function, server, code::INVALID_ARGUMENTS, message)
+        error(server, code::INVALID_ARGUMENTS, message)
+    }
+
+    /// True for the first unknown names of a run, for which the nearest tool is searched.
+    fn may_suggest(&self) -> bool {
+        let unknown = self.counts.unknown_names.fetch_add(1, Ordering::Relaxed);
+        unknown < MAX_SUGGESTIONS
     }
 
     /// The tool most like a name that is not a tool, for the first such names of a run.
     pub(crate) fn suggestion<'c>(&self, catalog: &'c Catalog, name: &str) -> Option<&'c str> {
-        let unknown = self.counts.unknown_names.fetch_add(1, Ordering::Relaxed);
-        if unknown >= MAX_SUGGESTIONS {
-            return None;
-        }
-        self.scope.nearest(catalog, name)
+        let near = self
+            .may_suggest()
+            .then(|| self.scope.nearest(catalog, name));
+        near.flatten()
     }
 }
 

@@ -22,9 +22,10 @@ macro_rules! call_setters {
             asker(self, asker: Arc<dyn Asker>) { self.settings.asker = Some(asker); }
 
             /// Sets the caller that servers can ask during calls, and that hears of progress.
+            #[doc(hidden)]
             caller(self, caller: Arc<dyn Caller>) { self.settings.caller = Some(caller); }
 
-            /// Adds a grant, such as a [`Preview`](crate::Preview) shows to be needed. It allows
+            /// Adds a grant, such as a [`Preview`](crate::dry_run::Preview) shows to be needed. It allows
             /// calls that a rule would ask about, and none that a rule denies.
             grant(self, grant: Grant) { self.settings.grants.push(grant); }
 

@@ -1,21 +1,21 @@
 //! Skills: folders of instructions for a model, whose front matter names the servers they need.
 //!
-//! The form is that of Agent Skills: a file `SKILL.md` that begins with YAML between two lines of
-//! `---`. Of its members, `name` and `description` are read, and `servers`, beside them or under
-//! `metadata`. Everything else is passed over; `allowed-tools` in particular grants nothing.
+//! The format is that of Agent Skills: a file `SKILL.md` that starts with YAML between two lines of
+//! `---`. The members `name`, `description` and `servers` are read, the last one also under
+//! `metadata`. Everything else is ignored; in particular, `allowed-tools` grants nothing.
 
 use std::path::{Path, PathBuf};
 
+use callgate_text::harmless;
 use serde::Deserialize;
 
 use crate::error::{GateError, GateErrorKind};
-use crate::harmless::harmless;
 
 /// The file of a skill, in its folder.
 const FILE: &str = "SKILL.md";
-/// The most bytes of the file.
+/// The limit of the file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-/// The most characters of a name and of a description, by the format.
+/// The format's limits of a name and of a description, in characters.
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1_024;
 
@@ -29,8 +29,8 @@ pub struct Skill {
     pub description: String,
     /// Its `SKILL.md`, as an absolute path.
     pub path: PathBuf,
-    /// The servers it works with, by their names in the configuration; `None` if
-    /// it says nothing of servers.
+    /// The servers that it needs, by their names in the configuration; `None` if it names no
+    /// servers.
     pub servers: Option<Vec<String>>,
     /// Its instructions, in Markdown: the text after the front matter.
     pub body: String,
@@ -41,7 +41,7 @@ struct FrontMatter {
     name: String,
     description: String,
     #[serde(default)]
-    servers: Option<Names>,
+    servers: Option<ServerList>,
     #[serde(default)]
     metadata: Option<Metadata>,
 }
@@ -49,23 +49,23 @@ struct FrontMatter {
 #[derive(Deserialize)]
 struct Metadata {
     #[serde(default)]
-    servers: Option<Names>,
+    servers: Option<ServerList>,
 }
 
-/// A list, or a text with names between spaces or commas: under `metadata`, the
-/// format has texts only.
+/// A list of names, or a text with spaces or commas between names: under `metadata`, the format has
+/// only texts.
 #[derive(Deserialize)]
 #[serde(
     untagged,
     expecting = "servers must be a list of names, or one text of them"
 )]
-enum Names {
+enum ServerList {
     List(Vec<String>),
     Text(String),
 }
 
 impl Skill {
-    /// Reads the skill in a folder; the path of the file itself will do, too.
+    /// Reads the skill in a folder, or the skill file at this path.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Skill {
         let servers = front
             .servers
             .or_else(|| front.metadata?.servers)
-            .map(Names::list);
+            .map(ServerList::names);
         Ok(Self {
             name,
             description: harmless(description),
@@ -116,8 +116,8 @@ impl Skill {
     }
 }
 
-impl Names {
-    fn list(self) -> Vec<String> {
+impl ServerList {
+    fn names(self) -> Vec<String> {
         match self {
             Self::List(names) => names,
             Self::Text(text) => {
@@ -129,7 +129,7 @@ impl Names {
     }
 }
 
-/// The front matter, and what follows it.
+/// The front matter, and the text after it.
 fn parts(text: &str) -> Result<(FrontMatter, &str), String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut end = 0;
@@ -142,7 +142,7 @@ fn parts(text: &str) -> Result<(FrontMatter, &str), String> {
         return Ok((parse(yaml)?, text.get(body..).unwrap_or_default()));
     }
     Err(
-        "it does not begin with front matter: YAML between two lines of ---, with name and \
+        "it does not start with front matter: YAML between two lines of ---, with name and \
          description"
             .to_owned(),
     )
@@ -158,10 +158,10 @@ fn parse(yaml: &str) -> Result<FrontMatter, String> {
     }
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
         let said = error.to_string();
-        // It may show the text it is about, on lines of their own.
+        // Further lines may quote the file.
         let first = said.lines().next().unwrap_or_default();
         let first = first.trim_start_matches("error: ");
-        format!("its front matter does not fit: {}", harmless(first))
+        format!("its front matter is invalid: {}", harmless(first))
     })
 }
 
@@ -219,9 +219,9 @@ mod tests {
         for (text, reason) in [
             (
                 "# Mail\n",
-                "it does not begin with front matter: YAML between two lines of ---",
+                "it does not start with front matter: YAML between two lines of ---",
             ),
-            ("---\nname: mail\n", "it does not begin with front matter"),
+            ("---\nname: mail\n", "it does not start with front matter"),
             (&whole, "it is over 1048576 bytes"),
             (
                 "---\nname: mail\n---\n",

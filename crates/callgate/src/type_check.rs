@@ -6,20 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callgate_catalog::Catalog;
-use callgate_check::{
-    CheckError, Confinement, Failure, Language, Script, TypeScript, Unavailable, Unknown,
-};
+use callgate_check::{CheckError, Confinement, Failure, Script, TypeScript, Unavailable, Unknown};
 use callgate_sandbox::{JailLayer, JailOptions};
 use callgate_script::Checkable;
 use serde::Serialize;
 
+use crate::choices::CheckMode;
 use crate::position::Position;
 use crate::run_request::RunRequest;
-use crate::scope::Advice;
-use crate::settings::CheckMode;
+use crate::scope::{Advice, Scope};
 
-/// The most and the least time of a check, whatever the script's own limit. A check takes
-/// some hundredths of a second.
+/// The bounds of the time limit of a check. A check takes some hundredths of a second.
 const MAX_TIME: Duration = Duration::from_secs(10);
 const MIN_TIME: Duration = Duration::from_millis(500);
 /// Endings of the names of JavaScript files.
@@ -38,7 +35,7 @@ pub struct TypeCheck {
     pub more: u32,
     /// Why there was no check, for [`CheckStatus::Unchecked`].
     pub reason: Option<String>,
-    /// True if this gate gave the same reason before, so that a report's text can omit it.
+    /// True if this gate reported the same reason before, so that a report's text can omit it.
     #[serde(skip)]
     pub(crate) said_before: bool,
     /// Advice for the author, if TypeScript gave up on this script.
@@ -106,12 +103,12 @@ impl TypeCheck {
 /// The type check of a gate.
 pub(crate) struct TypeChecker {
     pub(crate) mode: CheckMode,
-    /// The only place where TypeScript is searched, if set.
+    /// The only place where TypeScript is searched, if the configuration sets it.
     named: Option<PathBuf>,
     /// The project's folder, in or below a folder with `node_modules`.
     project: Option<PathBuf>,
     confinement: Confinement,
-    /// TypeScript, with its version and path, or why there is none; searched at the first use.
+    /// TypeScript, with its version and path, or why it was not found. Searched at the first use.
     checker: OnceLock<Result<(TypeScript, String), String>>,
     said: AtomicBool,
 }
@@ -142,7 +139,7 @@ impl TypeChecker {
         }
     }
 
-    /// Checks a script. `why_missing` has the reasons for names that are no tool.
+    /// Checks a script. `why_missing` gives the reason why a name is not a tool.
     pub(crate) async fn check(
         &self,
         request: &RunRequest,
@@ -151,54 +148,20 @@ impl TypeChecker {
         script_time: Duration,
         why_missing: impl Fn(&str) -> Option<String>,
     ) -> TypeCheck {
-        let scope = &request.scope;
-        let ending = request.name.rsplit_once('.').map(|(_, ending)| ending);
-        let is_javascript =
-            checkable.is_javascript || ending.is_some_and(|it| JAVASCRIPT.contains(&it));
-        let language = if is_javascript {
-            Language::JavaScript
-        } else {
-            Language::TypeScript
-        };
         let checker = match self.found() {
             Ok((checker, _)) => checker,
             Err(reason) => return self.unchecked(reason.clone(), None),
         };
-        let names = callgate_check::words(&checkable.text);
-        let is_in_scope = |function: &str| !scope.excludes(catalog, function);
-        let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
-        let untyped = functions.filter(|function| is_in_scope(function));
-        let untyped = untyped.map(|function| format!("declare const {function}: any;\n"));
-        let script = Script {
-            text: checkable.text.clone(),
-            line_offset: checkable.line_offset,
-            language,
-            untyped: untyped.collect::<String>().into(),
-            declarations: catalog.declarations_for(names.as_ref(), is_in_scope).into(),
-            time: script_time.clamp(MIN_TIME, MAX_TIME),
-        };
+        let script = script(request, checkable, catalog, script_time);
         let checked = match checker.check(script).await {
             Ok(checked) => checked,
             Err(error) => return self.unchecked(error.to_string(), advice(&error)),
         };
-        let better_message = |unknown: &Unknown, message: &str| {
-            let Unknown {
-                name, path, tool, ..
-            } = unknown;
-            let excluded = || scope.refusal(name, &catalog.get(name)?.definition.server);
-            let advised = || {
-                let unknown = format!("cannot find name `{path}`");
-                Some(match scope.advice(catalog, name, tool)? {
-                    Advice::Near(_) if message.contains("did you mean") => return None,
-                    Advice::Near(advice) | Advice::Meant(advice) => format!("{unknown}; {advice}"),
-                    Advice::Said(advice) => format!("{unknown}: {advice}"),
-                })
-            };
-            why_missing(name).or_else(excluded).or_else(advised)
-        };
         let errors = checked.diagnostics.into_iter().map(|found| {
-            let unknown = found.unknown.as_ref();
-            let better = unknown.and_then(|unknown| better_message(unknown, &found.message));
+            let better = found.unknown.as_ref().and_then(|unknown| {
+                let advised = || name_message(&request.scope, catalog, unknown, &found.message);
+                why_missing(&unknown.name).or_else(advised)
+            });
             TypeError {
                 message: better.unwrap_or(found.message),
                 code: found.code,
@@ -218,7 +181,6 @@ impl TypeChecker {
         }
     }
 
-    /// Ends the TypeScript process.
     pub(crate) async fn shut_down(&self) {
         if let Some(Ok((checker, _))) = self.checker.get() {
             checker.shut_down().await;
@@ -236,7 +198,7 @@ impl TypeChecker {
         }
     }
 
-    /// The program, with its version; an error says why there is none.
+    /// The program and its version, or why it was not found.
     pub(crate) fn program(&self) -> Result<String, String> {
         let (_, program) = self.found().map_err(String::clone)?;
         Ok(program.clone())
@@ -246,7 +208,8 @@ impl TypeChecker {
         let found = self.checker.get_or_init(|| {
             let program = std::env::current_exe().ok();
             let (named, project) = (self.named.as_deref(), self.project.as_deref());
-            let executable = callgate_check::find(named, program.as_deref(), project)?;
+            let executable = callgate_check::find(named, program.as_deref(), project)
+                .map_err(|error| error.to_string())?;
             let (path, version) = (executable.path.display(), &executable.version);
             tracing::info!(%path, version, "found TypeScript");
             let program = format!("TypeScript {version} ({path})");
@@ -254,6 +217,54 @@ impl TypeChecker {
         });
         found.as_ref()
     }
+}
+
+/// The script for TypeScript, with the declarations of the tools in scope that it names.
+fn script(
+    request: &RunRequest,
+    checkable: &Checkable,
+    catalog: &Catalog,
+    script_time: Duration,
+) -> Script {
+    let ending = request.name.rsplit_once('.').map(|(_, ending)| ending);
+    let is_javascript =
+        checkable.is_javascript || ending.is_some_and(|it| JAVASCRIPT.contains(&it));
+    let is_in_scope = |function: &str| !request.scope.excludes(catalog, function);
+    let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
+    let untyped = functions.filter(|function| is_in_scope(function));
+    let untyped = untyped.map(|function| format!("declare const {function}: any;\n"));
+    let names = callgate_check::words(&checkable.text);
+    Script {
+        text: checkable.text.clone(),
+        line_offset: checkable.line_offset,
+        is_javascript,
+        untyped: untyped.collect::<String>().into(),
+        declarations: catalog.declarations_for(names.as_ref(), is_in_scope).into(),
+        time: script_time.clamp(MIN_TIME, MAX_TIME),
+    }
+}
+
+/// A message about an unknown name, if it is better than TypeScript's own message.
+fn name_message(
+    scope: &Scope,
+    catalog: &Catalog,
+    unknown: &Unknown,
+    message: &str,
+) -> Option<String> {
+    let Unknown {
+        name, path, tool, ..
+    } = unknown;
+    if let Some(excluded) = catalog.get(name)
+        && let Some(refusal) = scope.refusal(name, &excluded.definition.server)
+    {
+        return Some(refusal);
+    }
+    let unknown = format!("cannot find name `{path}`");
+    Some(match scope.advice(catalog, name, tool)? {
+        Advice::Near(_) if message.contains("did you mean") => return None,
+        Advice::Near(advice) | Advice::Meant(advice) => format!("{unknown}; {advice}"),
+        Advice::Said(advice) => format!("{unknown}: {advice}"),
+    })
 }
 
 /// The kernel layers of the TypeScript process: those of the workers.

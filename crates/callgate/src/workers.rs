@@ -7,6 +7,8 @@ use callgate_sandbox::{
     Jail, JailOptions, Launcher, LauncherOptions, Limits, MemoryBudget, WorkerProgram,
 };
 
+use crate::error::{GateError, GateErrorKind};
+
 /// Worker processes, started ahead of time, that several gates share. A worker runs one
 /// script and ends, so scripts of different gates never meet. Clones are the same.
 #[derive(Debug, Clone)]
@@ -81,9 +83,11 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// Why no script can run.
-    pub async fn jail(&self) -> Result<Jail, String> {
-        let worker = self.launcher.with_memory(None).take(&self.limits).await?;
+    /// [`GateErrorKind::Worker`]: why no script can run.
+    pub async fn jail(&self) -> Result<Jail, GateError> {
+        let worker = self.launcher.with_memory(None).take(&self.limits).await;
+        let worker =
+            worker.map_err(|why| GateError::new(GateErrorKind::Worker, why.to_string()))?;
         Ok(worker.jail().clone())
     }
 }

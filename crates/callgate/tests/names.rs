@@ -1,65 +1,57 @@
-//! A host can name every type that it meets, and stores values of each in fields of its own.
+//! A host stores values of the types that it meets in fields of its own.
 
-use callgate::flow::{Finding, FlowRecord};
-use callgate::ledger::{CallEvent, LedgerError, LedgerEvent, LedgerLine, LedgerSink};
-use callgate::question::{
-    About, Because, Changed, Decision, Definition, Done, ScriptLine, Verdict,
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use callgate::dry_run::{Preview, PreviewedTool, UnknownTool, Withheld};
+use callgate::ledger::{
+    CallEvent, FlowRecord, LedgerError, LedgerEvent, LedgerLine, LedgerSink, Outcome,
 };
+use callgate::question::{Grant, GrantStoreError, ScriptLine, SessionGrants};
 use callgate::report::{
     CheckStatus, Denial, Emitted, LimitHit, Output, Position, Returned, TypeCheck, TypeError,
-    Unavailable, Warning, Withheld,
+    Unavailable, Warning,
 };
-use callgate::rule::PatternError;
-use callgate::server::{Endpoint, EraSetting, Remembered, ToolList};
-use callgate::{GateError, GateErrorKind, RulesBuilder, UnknownTool};
+use callgate::rule::RuleError;
+use callgate::{
+    Answer, CallError, CallErrorKind, CallOutcome, ConfigError, ErrorKind, GateError,
+    GateErrorKind, Question, Rules, RunError, RunReport, SearchHit, SearchResults, Server,
+    ServerState, Status, ToolInfo,
+};
+use serde_json::json;
 
-/// Parts of a report.
 #[derive(Default)]
 #[expect(dead_code, reason = "the types are named, and that is the test")]
-struct OfReports {
-    calls: Vec<LedgerLine>,
-    check: Option<(TypeCheck, CheckStatus, Vec<TypeError>)>,
-    denials: Vec<Denial>,
-    emitted: Vec<Emitted>,
-    flows: Vec<FlowRecord>,
-    limit: Option<LimitHit>,
-    output: Option<(Output, Returned)>,
-    position: Option<Position>,
-    unknown: Option<UnknownTool>,
-    warnings: Vec<(Warning, Unavailable, Withheld)>,
+struct Host {
+    report: Option<(RunReport, Status, RunError, ErrorKind)>,
+    parts: Option<(
+        Output,
+        Returned,
+        Emitted,
+        Denial,
+        Warning,
+        Unavailable,
+        LimitHit,
+    )>,
+    check: Option<(TypeCheck, CheckStatus, TypeError, Position)>,
+    calls: Vec<(LedgerLine, Outcome, FlowRecord)>,
+    call: Option<(CallOutcome, CallError, CallErrorKind)>,
+    question: Option<(Question, ScriptLine, Answer)>,
+    grants: Option<(Grant, Arc<SessionGrants>, GrantStoreError)>,
+    preview: Option<(Preview, PreviewedTool, UnknownTool, Withheld)>,
+    found: Option<(SearchResults, SearchHit, ToolInfo)>,
+    server: Option<(Server, ServerState)>,
+    errors: Option<(GateError, GateErrorKind, ConfigError, RuleError)>,
 }
 
-/// Parts of a question.
+/// Counts the sent calls that are over.
 #[derive(Default)]
-#[expect(dead_code, reason = "the types are named, and that is the test")]
-struct OfQuestions {
-    about: Option<About>,
-    because: Option<(Because, Decision, Verdict)>,
-    changed: Option<Changed>,
-    definition: Option<Definition>,
-    done: Option<Done>,
-    findings: Vec<Finding>,
-    line: Option<ScriptLine>,
-}
-
-/// Parts of servers, and errors.
-#[derive(Default)]
-#[expect(dead_code, reason = "the types are named, and that is the test")]
-struct OfGates {
-    error: Option<(GateError, GateErrorKind, PatternError)>,
-    list: Option<(ToolList, Remembered, EraSetting)>,
-    endpoint: Option<Endpoint>,
-    rules: Option<RulesBuilder>,
-}
-
-/// Counts the calls that are over.
-#[derive(Default)]
-struct Counter(std::sync::atomic::AtomicUsize);
+struct Counter(AtomicUsize);
 
 impl LedgerSink for Counter {
     fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
         if let LedgerEvent::CallEnded(CallEvent { was_sent: true, .. }) = event {
-            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.0.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -67,12 +59,20 @@ impl LedgerSink for Counter {
 
 #[test]
 fn types_used_by_a_host_are_public() {
-    let _parts = (
-        OfReports::default(),
-        OfQuestions::default(),
-        OfGates::default(),
+    let _host = Host::default();
+    let _sink: Arc<dyn LedgerSink> = Arc::new(Counter::default());
+}
+
+#[test]
+fn first_wrong_rule_is_the_error_of_the_builder() {
+    let tests = json!({ "tool": "fs_*", "arguments": [{ "at": "/path", "glob": "/out/**" }] });
+    assert!(
+        Rules::builder()
+            .allow(tests)
+            .deny("*_reset")
+            .build()
+            .is_ok()
     );
-    let _sink: std::sync::Arc<dyn LedgerSink> = std::sync::Arc::new(Counter::default());
-    let fault = callgate::Rules::builder().deny("").allow("").build();
-    assert!(fault.is_err());
+    let error = Rules::builder().deny("").allow("x").build().err();
+    assert!(error.is_some_and(|error| error.to_string().contains("empty")));
 }

@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Prefix of the names of files that are being written.
+/// The prefix of the names of files that are being written.
 const NEW: &str = ".new-";
-/// A file of that kind which is older than this was left by a process that ended.
-const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
-/// The most files of a folder that are tidied.
+/// A temporary file of this age belongs to a process that ended.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+/// The limit of files in one tidying of a folder.
 const MAX_TIDIED: usize = 10_000;
 
 /// A folder for this user alone.
@@ -18,8 +18,8 @@ const MAX_TIDIED: usize = 10_000;
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Opens a folder, and makes it if it does not exist. It is closed to other users; that
-    /// fails if it is another user's.
+    /// Opens a folder, made if it does not exist. Other users lose access to it, which fails if it
+    /// belongs to a different user.
     pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
@@ -32,17 +32,15 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// A folder in it.
     pub(super) fn sub(&self, name: &str) -> io::Result<Self> {
         Self::open(self.0.join(name))
     }
 
-    /// A file of at most so many bytes; `None` if it does not exist.
+    /// Reads a file of at most `max` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
         let path = self.0.join(name);
         let opened = fs::symlink_metadata(&path).and_then(|found| {
@@ -63,7 +61,7 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Replaces a file at once: a reader sees the old one or the new one.
+    /// Replaces a file atomically.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(&self.0)?;
         file.write_all(bytes)?;
@@ -71,7 +69,6 @@ impl Folder {
         Ok(())
     }
 
-    /// True if there is such a file.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.join(name).is_file()
     }
@@ -84,8 +81,7 @@ impl Folder {
         }
     }
 
-    /// Removes files that have not been written for so long, and what was left of files that
-    /// were not written to their end.
+    /// Removes files that were not written for the time `unused`, and abandoned temporary files.
     pub(super) fn tidy(&self, unused: Duration) {
         let files = fs::read_dir(&self.0).into_iter().flatten();
         for file in files.take(MAX_TIDIED).flatten() {
@@ -94,12 +90,12 @@ impl Folder {
             let name = file.file_name();
             let name = name.to_string_lossy();
             let is_over = match age {
-                Ok(age) if name.starts_with(NEW) => age > FORGOTTEN,
+                Ok(age) if name.starts_with(NEW) => age > ABANDONED,
                 Ok(age) if name.ends_with(".json") => age > unused,
                 _ => false,
             };
             if is_over && let Err(error) = self.remove(&name) {
-                tracing::debug!(%error, "an old file of the cache stays");
+                tracing::debug!(%error, "an old file of the cache cannot be removed");
             }
         }
     }

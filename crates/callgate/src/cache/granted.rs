@@ -1,5 +1,5 @@
-//! Definitions of tools that were allowed for good, by the hash that the grant has: a later
-//! question shows what has changed.
+//! Definitions of tools that were allowed for good, by the hash in the grant: a later question
+//! shows the change.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use callgate_policy::{Definition, DefinitionHash, Rules};
 
 use super::Cache;
 
-/// Definitions that were not kept again for so long are removed.
+/// Definitions that were not written for this time are removed.
 pub(super) const UNUSED: Duration = Duration::from_secs(400 * 24 * 60 * 60);
-/// The most bytes of a definition. Of a longer one only the hash is known.
+/// The limit of a definition, in bytes. Longer ones are not kept.
 const MAX_DEFINITION: u64 = 1 << 20;
 
 impl Definitions for Cache {
@@ -21,7 +21,7 @@ impl Definitions for Cache {
         let text = self.definitions.read(&file(hash), MAX_DEFINITION).ok()??;
         let tool = serde_json::from_slice(&text).ok()?;
         let definition = Definition::of(&tool);
-        // A file that was changed has another hash.
+        // The hash of a changed file differs.
         (definition.hash() == hash).then(|| Arc::new(definition))
     }
 
@@ -38,7 +38,7 @@ impl Definitions for Cache {
 }
 
 impl Cache {
-    /// Keeps the definitions that rules are bound to, of tools that are in the catalog.
+    /// Keeps the definitions of tools in the catalog that rules are bound to.
     pub(crate) fn keep_granted(&self, rules: &Rules, catalog: &Catalog) {
         let bound: HashSet<&DefinitionHash> = rules
             .iter()

@@ -1,26 +1,27 @@
-//! The file name of a server: a keyed hash over everything that it is started with.
+//! The file name of a server: a keyed hash over all its settings.
 
-use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read as _};
+use std::io;
 
 use callgate_servers::{ServerSpec, Transport};
-use sha2::{Digest as _, Sha256};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use uuid::Uuid;
 
 use super::file::Folder;
 
 /// The file of the key, in the cache's folder.
 const KEY_FILE: &str = "key";
-const KEY_BYTES: usize = 32;
-/// The version of the form of a list's file.
-const FORM: u32 = 4;
+const KEY_BYTES: usize = 64;
+/// The version of the format of a list's file.
+const FORMAT: u32 = 4;
 
-/// The cache's own random key, which is in its folder only.
+/// The cache's random key, which is stored in its folder only.
 pub(super) struct Key([u8; KEY_BYTES]);
 
 impl Key {
-    /// The key of this folder, made if it does not exist or is damaged. Of processes that make it
-    /// at the same time, one lasts: what the others keep is not found again.
+    /// The key of this folder, made if it does not exist or is damaged. If several processes make it
+    /// at the same time, one key stays, and the files of the other processes are not found again.
     pub(super) fn of(folder: &Folder) -> io::Result<Self> {
         if let Ok(Some(bytes)) = folder.read(KEY_FILE, KEY_BYTES as u64)
             && let Ok(key) = bytes.try_into()
@@ -28,21 +29,22 @@ impl Key {
             return Ok(Self(key));
         }
         let mut key = [0; KEY_BYTES];
-        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        for part in key.chunks_mut(16) {
+            part.copy_from_slice(Uuid::new_v4().as_bytes());
+        }
         folder.write(KEY_FILE, &key)?;
         Ok(Self(key))
     }
 
-    /// A name for a scope.
     pub(super) fn name_of_scope(&self, scope: &str) -> String {
         self.name(("scope", scope))
     }
 
-    /// A name for a server with everything that it is started with.
+    /// A name for a server with all its settings.
     pub(super) fn identity(&self, spec: &ServerSpec) -> String {
         // Some servers list tools only for clients that can answer them.
         let offers = spec.caller.offers();
-        let server = (FORM, &spec.name, spec.era.to_string(), offers);
+        let server = (FORMAT, &spec.name, spec.era.to_string(), offers);
         match &spec.transport {
             Transport::Stdio(it) => {
                 // Without a folder of its own, a server runs in the host's.
@@ -61,26 +63,23 @@ impl Key {
         }
     }
 
-    /// A hash that only the owner of the key can make: keyed twice, so that nothing can be
-    /// appended.
+    /// A hash that only the owner of the key can make.
     fn name(&self, of: impl Hash) -> String {
-        let keyed = || Sha256::new_with_prefix(self.0);
-        let mut inner = Digest(keyed());
-        of.hash(&mut inner);
-        let outer = keyed().chain_update(inner.0.finalize()).finalize();
-        outer.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut hasher = KeyedHasher(Hmac::new(&self.0.into()));
+        of.hash(&mut hasher);
+        hex::encode(hasher.0.finalize().into_bytes())
     }
 }
 
-/// SHA-256 over what `Hash` writes.
-struct Digest(Sha256);
+/// HMAC-SHA-256 of the bytes that `Hash` writes.
+struct KeyedHasher(Hmac<Sha256>);
 
-impl Hasher for Digest {
+impl Hasher for KeyedHasher {
     fn write(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Not used: the digest is taken itself.
+    /// Not used: `name` finalizes the hash.
     fn finish(&self) -> u64 {
         0
     }
@@ -143,7 +142,7 @@ mod tests {
             "the same server has the same name"
         );
 
-        // The same folder has the same key, another one another.
+        // A different folder has a different key.
         let again = Key::of(&folder).expect("a key");
         assert_eq!(again.name_of_scope("x"), key.name_of_scope("x"));
         let elsewhere = tempfile::tempdir().expect("a folder");

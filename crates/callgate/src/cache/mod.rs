@@ -1,9 +1,9 @@
-//! The lists of servers, kept on disk: a server need not be connected to before a call, and one
-//! that is down still shows its tools.
+//! Tool lists of servers on disk: a server need not be connected before its first call, and the
+//! tools of a server that is down are still shown.
 //!
-//! A file is a hint: it is read as a server's own words are, and before a call on a new
-//! connection the tool has to be the one that was decided about. No secret of a server is in a
-//! file, nor can one be found out from it.
+//! A file is a hint: it is as untrusted as the server, and before a call on a new connection the
+//! tool must have the definition that was decided on. No file contains or reveals a secret of a
+//! server.
 
 mod file;
 mod granted;
@@ -27,13 +27,12 @@ use crate::auth;
 use crate::config::CacheConfig;
 use identity::Key;
 
-/// The most bytes of a list's file. A longer list is not kept.
+/// The limit of a list's file, in bytes. A longer list is not kept.
 const MAX_FILE: u64 = 64 << 20;
-/// A list that came again is written again if its file says that it is older by this.
+/// An unchanged list is written again if its file is older by this.
 const WRITE_AGAIN: Duration = Duration::from_secs(60);
-/// The most warnings that are kept.
 const MAX_WARNINGS: usize = 20;
-/// Files of lists that have not been written for so long are removed.
+/// Files of lists that were not written for this time are removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The cache of one gate.
@@ -42,30 +41,30 @@ pub(crate) struct Cache {
     definitions: Folder,
     vectors: Folder,
     key: Key,
-    /// Life of a list whose server does not name one.
+    /// The lifetime of lists whose servers do not set it.
     ttl: Option<Duration>,
-    slots: Mutex<HashMap<String, Slot>>,
+    slots: Mutex<HashMap<String, CacheFile>>,
     warnings: Mutex<Vec<String>>,
 }
 
 /// The file of one server.
-struct Slot {
+struct CacheFile {
     file: String,
-    /// The contents, as far as this process knows them.
-    kept: Option<Entry>,
+    /// The contents, if this process knows them.
+    kept: Option<CachedList>,
 }
 
 /// The contents of a server's file.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct CachedList {
     list: Arc<ToolList>,
-    /// When the list came.
+    /// The time when the server sent the list.
     came: SystemTime,
 }
 
 impl Cache {
-    /// Opens or makes the cache of these settings; `None` if it is switched off. `scope`
-    /// keeps it apart from other caches in the same folder.
+    /// Opens or makes the cache of these settings; `None` if it is switched off. `scope` separates
+    /// it from other caches in the same folder.
     /// The error: the reason why it cannot be used, as a clause.
     pub(crate) fn open(config: &CacheConfig, scope: Option<&str>) -> Result<Option<Self>, String> {
         if !config.enabled {
@@ -108,13 +107,13 @@ impl Cache {
         self.vectors.clone()
     }
 
-    /// Puts the kept list of a server into its specification.
+    /// Adds the cached list of a server to its specification.
     pub(crate) fn recall(&self, spec: &mut ServerSpec) {
         let file = format!("{}.json", self.key.identity(spec));
         let mut kept = None;
         match self.entry(&file, spec) {
             Ok(Some(entry)) => {
-                // A time in the future says nothing of the age.
+                // If the time is in the future, the age is unknown.
                 let age = SystemTime::now().duration_since(entry.came);
                 spec.remembered = Some(Remembered {
                     list: Arc::clone(&entry.list),
@@ -131,7 +130,7 @@ impl Cache {
         if let Some(ttl) = self.ttl {
             spec.list_ttl = ttl;
         }
-        let slot = Slot { file, kept };
+        let slot = CacheFile { file, kept };
         self.slots.lock().insert(spec.name.clone(), slot);
     }
 
@@ -151,47 +150,50 @@ impl Cache {
         }
     }
 
-    /// Files that were ignored or could not be written, as sentences.
+    /// Warnings about files that were ignored or could not be written, as sentences.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().clone()
     }
 
-    /// Removes files that were not used for long, and those that a killed process left.
+    /// Removes unused files, and temporary files of killed processes.
     pub(crate) fn tidy(&self) {
         self.lists.tidy(UNUSED);
         self.definitions.tidy(granted::UNUSED);
         self.vectors.tidy(UNUSED);
     }
 
-    /// The entry in the file of a server. It is removed if there was another login when the
-    /// server listed its tools, for another user may see others.
-    fn entry(&self, file: &str, spec: &ServerSpec) -> Result<Option<Entry>, String> {
+    /// The list in the file of a server. It is removed if the server listed its tools for a different
+    /// login, because a different user may see different tools.
+    fn entry(&self, file: &str, spec: &ServerSpec) -> Result<Option<CachedList>, String> {
         let read = self.lists.read(file, MAX_FILE);
         let Some(bytes) = read.map_err(|error| error.to_string())? else {
             return Ok(None);
         };
         // The error of the parser could quote the text.
         let damaged = |_| "it is damaged".to_owned();
-        let mut entry: Entry = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let mut entry: CachedList = serde_json::from_slice(&bytes).map_err(damaged)?;
         let login = auth::login_id(spec).map_err(|error| error.to_string())?;
         if entry.list.login.as_deref() == login.as_deref() {
             entry.list = Arc::new(ToolList::clone(&entry.list).shared());
             return Ok(Some(entry));
         }
-        tracing::info!(server = spec.name, "the kept list is of another login");
+        tracing::info!(
+            server = spec.name,
+            "the cached list is of a different login"
+        );
         self.lists.remove(file).map_err(|error| error.to_string())?;
         Ok(None)
     }
 
-    fn keep_list(&self, slot: &mut Slot, state: &ServerState) -> std::io::Result<()> {
-        let (Status::Ready(ready), true, Some(age)) = (&state.status, state.heard, state.age)
+    fn keep_list(&self, slot: &mut CacheFile, state: &ServerState) -> std::io::Result<()> {
+        let (Status::Ready(ready), true, Some(age)) = (&state.status, state.received, state.age)
         else {
             return Ok(());
         };
         let Some(came) = SystemTime::now().checked_sub(age) else {
             return Ok(());
         };
-        // The list of a server that is up stays new.
+        // A list is current as long as its server is connected.
         let is_kept = slot.kept.as_ref().is_some_and(|kept| {
             let newer = came.duration_since(kept.came).unwrap_or_default();
             Arc::ptr_eq(&kept.list, ready) && newer < WRITE_AGAIN
@@ -199,8 +201,8 @@ impl Cache {
         if is_kept || state.phase == Phase::Closed {
             return Ok(());
         }
-        // A failure is not tried again with every change.
-        let entry = slot.kept.insert(Entry {
+        // After a failure, the same list is not written again.
+        let entry = slot.kept.insert(CachedList {
             list: Arc::clone(ready),
             came,
         });

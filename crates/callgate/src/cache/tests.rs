@@ -37,7 +37,7 @@ fn state(ready: &Arc<ToolList>) -> ServerState {
         status: Status::Ready(Arc::clone(ready)),
         failed: None,
         phase: Phase::Up,
-        heard: true,
+        received: true,
         age: Some(Duration::ZERO),
         stale: false,
     }
@@ -141,7 +141,7 @@ fn unheard_list_is_not_written() {
     let cache = open(folder.path());
     cache.recall(&mut spec());
     let mut unheard = state(&Arc::new(ready(&[tool("one")])));
-    unheard.heard = false;
+    unheard.received = false;
     cache.follow(&[unheard]);
     assert!(recalled(folder.path(), spec()).0.is_none());
 }
@@ -235,7 +235,7 @@ fn cached_age_comes_from_the_file() {
 
     let (folder, file, ready) = kept();
     let came = SystemTime::now() + Duration::from_secs(90_000);
-    let text = serde_json::to_vec(&Entry { list: ready, came }).expect("text");
+    let text = serde_json::to_vec(&CachedList { list: ready, came }).expect("text");
     fs::write(file, text).expect("a file");
     let remembered = recalled(folder.path(), spec()).0.expect("it is known");
     assert_eq!(remembered.age, Duration::MAX);

@@ -15,7 +15,7 @@ use super::expand::Unexpanded;
 use super::tree::Tree;
 use super::units::parse_duration;
 
-/// The most characters of a wrong word that a message repeats.
+/// The maximum length of a wrong word in a message, in characters.
 const MAX_FOUND: usize = 40;
 
 /// A mistake that serde found. It never holds a value of the file.
@@ -24,7 +24,7 @@ pub(super) struct Mistake {
     pub(super) wrong: Wrong,
     /// The value with the mistake.
     pub(super) range: Option<Range>,
-    /// The beginning of the member or element that the mistake is in.
+    /// The start of the member or element that the mistake is in.
     pub(super) entry: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Mistake {
         serde::de::Error::custom(format!("must be {wanted}, and this is {found}"))
     }
 
-    /// The mistake in this value and this member or element, if it has no closer place.
+    /// Sets the value, and the start of its member or element, unless a closer place is known.
     pub(super) fn placed(mut self, range: Range, entry: Option<usize>) -> Self {
         self.range.get_or_insert(range);
         self.entry = self.entry.or(entry);
@@ -206,7 +206,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
         }
     }
 
-    /// A string, with its references replaced, or what else the visitor takes.
+    /// A string with its references replaced, or any other value that the visitor takes.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         match self.value {
             Value::StringLit(text) => {
@@ -333,7 +333,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
     }
 }
 
-pub(super) fn type_of(value: &Value<'_>) -> &'static str {
+fn type_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",
         Value::NumberLit(_) => "a number",

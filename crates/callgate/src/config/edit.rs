@@ -1,9 +1,10 @@
 //! Adds rules to a configuration file, and keeps the rest of it: comments, layout, mode, owner.
 
+use std::fmt::Display;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
-use std::io::{ErrorKind, Write as _, read_to_string};
+use std::io::{self, ErrorKind, Write as _, read_to_string};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use tempfile::NamedTempFile;
@@ -13,6 +14,34 @@ use super::find::MAX_BYTES;
 use super::tree::SYNTAX;
 use super::trust;
 
+/// The reason why a configuration file was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The file cannot be read or replaced.
+    #[error("{}: {error}", .file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The error of the file system, or the fault of the file.
+        error: io::Error,
+    },
+    /// The text of the file has no place for the change.
+    #[error("{} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"", .file.display())]
+    Text {
+        /// The file.
+        file: PathBuf,
+        /// The fault of the text.
+        reason: String,
+    },
+    /// The file was changed at the same time.
+    #[error("{} was changed by another program; nothing was written, so try again", .file.display())]
+    Changed {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
 /// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON value as that
 /// list has them.
 ///
@@ -20,38 +49,41 @@ use super::trust;
 ///
 /// # Errors
 ///
-/// A text that says why not; nothing has been written then.
-pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
+/// [`EditError`]; nothing has been written then.
+pub fn allow(path: &Path, rules: &[String]) -> Result<(), EditError> {
     rewrite(path, false, |old| with_rules(old, rules))
 }
 
-/// Checks that a configuration file takes rules, as [`allow`] does, and leaves it as it is.
+/// Checks that a configuration file takes rules, as [`allow`] does. The file is not changed.
 ///
 /// # Errors
 ///
 /// The error of `allow`, as far as that does not depend on the rules.
-pub fn takes_rules(path: &Path) -> Result<(), String> {
+pub fn takes_rules(path: &Path) -> Result<(), EditError> {
     rewrite(path, false, |old| {
         with_rules(old, &["\"rule\"".to_owned()])?;
-        Ok(old.to_owned())
+        Ok::<_, String>(old.to_owned())
     })
 }
 
-/// Replaces the text of a configuration file, also of another client's, by what `change` makes of
-/// it, at once and with its owner and mode; if it `is_private`, only its owner can read it then. A
-/// file that stays the same is not written.
+/// Replaces the text of a configuration file, also of another client's, by the result of `change`, at
+/// once and with its owner and mode; if it `is_private`, only its owner can read it then. A file
+/// whose text stays the same is not written.
 ///
 /// # Errors
 ///
-/// A text that says why not; nothing has been written then.
-pub fn rewrite(
+/// [`EditError`]; nothing has been written then.
+pub fn rewrite<E: Display>(
     path: &Path,
     is_private: bool,
-    change: impl FnOnce(&str) -> Result<String, String>,
-) -> Result<(), String> {
-    let shown = shown(path).display().to_string();
-    let failed = |error: std::io::Error| format!("{shown}: {error}");
-    let other = |message: &str| failed(std::io::Error::other(message));
+    change: impl FnOnce(&str) -> Result<String, E>,
+) -> Result<(), EditError> {
+    let file = shown(path);
+    let failed = |error: io::Error| EditError::File {
+        file: file.clone(),
+        error,
+    };
+    let other = |message: &str| failed(io::Error::other(message));
     let found = path;
     // A link is kept, and the file it leads to is replaced.
     let path = path.canonicalize().map_err(failed)?;
@@ -70,8 +102,9 @@ pub fn rewrite(
         return Err(other(&format!("it is over {MAX_BYTES} bytes")));
     }
     let old = read_to_string(&locked).map_err(failed)?;
-    let new = change(&old).map_err(|reason| {
-        format!("{shown} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")
+    let new = change(&old).map_err(|reason| EditError::Text {
+        file: file.clone(),
+        reason: reason.to_string(),
     })?;
     let after = beside(&path, new.as_bytes(), &metadata).map_err(failed)?;
     let mode = metadata.mode() & if is_private { 0o700 } else { 0o7777 };
@@ -83,9 +116,7 @@ pub fn rewrite(
         return Ok(());
     }
     if callgate_files::read_text(&path, MAX_BYTES).map_err(failed)? != old {
-        return Err(format!(
-            "{shown} was changed by another program; nothing was written, so try again"
-        ));
+        return Err(EditError::Changed { file: file.clone() });
     }
     after.persist(&path).map_err(|error| failed(error.error))?;
     // Without the record, the change is asked about: no reason to undo it.
@@ -101,7 +132,7 @@ pub fn rewrite(
 
 /// Opens the file, locked against other edits. A file that was replaced during the wait is
 /// opened again.
-fn locked(path: &Path) -> std::io::Result<File> {
+fn locked(path: &Path) -> io::Result<File> {
     loop {
         let file = File::open(path)?;
         if let Err(error) = file.lock()
@@ -117,7 +148,7 @@ fn locked(path: &Path) -> std::io::Result<File> {
 }
 
 /// Writes a file next to another, with its owner. Other users cannot read it.
-fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<NamedTempFile> {
+fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut new = tempfile::Builder::new()
@@ -130,17 +161,17 @@ fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<NamedTem
 }
 
 /// Gives a file to the owner of the old one.
-fn give_to_owner(file: &File, old: &Metadata) -> std::io::Result<()> {
+fn give_to_owner(file: &File, old: &Metadata) -> io::Result<()> {
     let now = file.metadata()?;
     let changed = |now: u32, old: u32| (now != old).then_some(old);
     let (user, group) = (changed(now.uid(), old.uid()), changed(now.gid(), old.gid()));
     if user.is_none() && group.is_none() {
         return Ok(());
     }
-    let whose = if user.is_some() { "user" } else { "group" };
+    let owner = if user.is_some() { "user" } else { "group" };
     fchown(file, user, group).map_err(|_| {
-        std::io::Error::other(format!(
-            "it belongs to another {whose}, from whom replacing it would take it"
+        io::Error::other(format!(
+            "it belongs to another {owner}, and replacing it would change that"
         ))
     })
 }

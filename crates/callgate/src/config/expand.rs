@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// The most bytes of a name that are shown.
+/// The maximum length of a name in a message, in bytes.
 const MAX_SHOWN: usize = 64;
 
 /// The reference to the file's folder.
@@ -68,8 +68,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The folder as it stands before the rest of a text, so that `/` gives no two slashes in
-    /// a row.
+    /// The folder before the rest of a text: without its final `/` if the rest begins with one.
     fn folder_before(&self, rest: &str) -> String {
         let folder = self.folder.to_string_lossy();
         let is_before_slash = |c: char| c == '/' && rest.starts_with('/');
@@ -104,7 +103,7 @@ impl Variables<'_> {
                 shown(reference)
             )));
         }
-        // As in a shell, ":-" also stands in for a variable set to nothing.
+        // As in a shell, the default of ":-" also replaces an empty variable.
         let value = (self.environment)(name);
         let value = value.filter(|value| default.is_none() || !value.is_empty());
         match (value, default) {

@@ -1,14 +1,19 @@
-//! Deserializers of single values: sizes, and texts that are taken as they are.
+//! Types of single values: sizes, paths, labels, and objects in the order of the file.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use callgate_policy::Pattern;
 use callgate_servers::Root;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use url::Url;
 
 use super::expand::plain as plain_path;
-use super::units::{parse_bytes, parse_memory};
+use super::units::{ValueError, parse_bytes, parse_memory};
 
 /// Reads a string whose `${…}` are not replaced; `wanted` describes it.
 pub(super) fn plain<'de, D>(deserializer: D, wanted: &str) -> Result<String, D::Error>
@@ -21,8 +26,8 @@ where
     }
 }
 
-/// A path, from the file's folder.
-#[derive(Deserialize)]
+/// A path; relative ones start at the folder of this file. `${NAME}` is replaced.
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct FolderPath(pub(super) PathBuf);
 
 /// Reads a path, from the file's folder.
@@ -44,42 +49,131 @@ pub(super) fn roots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Ro
     Ok(roots.collect())
 }
 
-/// Reads an array of texts with `parse`.
-pub(super) fn each<'de, D: Deserializer<'de>>(
+/// A size: a number and B, KB (1000 bytes), KiB (1024 bytes), MB, MiB, GB or GiB.
+pub struct Size;
+
+impl Size {
+    /// Reads a number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// An error of the deserializer, with advice.
+    pub fn deserialize<'de, D: Deserializer<'de>, T: From<u64>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        sized(deserializer, "a string such as \"1MiB\"", parse_bytes)
+    }
+
+    /// Reads the size of a script's memory.
+    ///
+    /// # Errors
+    ///
+    /// An error of the deserializer, with advice.
+    pub fn deserialize_memory<'de, D: Deserializer<'de>, T: From<u64>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        sized(deserializer, "a string such as \"128MiB\"", parse_memory)
+    }
+}
+
+fn sized<'de, D: Deserializer<'de>, T: From<u64>>(
     deserializer: D,
-    parse: impl Fn(&str) -> Result<String, String>,
-) -> Result<Vec<String>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    let parsed: Result<Vec<String>, String> = texts.iter().map(|text| parse(text)).collect();
-    parsed.map_err(|error| D::Error::custom(format_args!(": {error}")))
-}
-
-/// Reads a number of bytes.
-pub(super) fn size<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: From<u64>,
-{
-    let text = plain(deserializer, "a string such as \"1MiB\"")?;
-    let size = parse_bytes(&text).map(T::from);
+    wanted: &str,
+    parse: fn(&str) -> Result<u64, ValueError>,
+) -> Result<T, D::Error> {
+    let size = parse(&plain(deserializer, wanted)?).map(T::from);
     size.map_err(|error| D::Error::custom(format_args!(": {error}")))
 }
 
-/// Reads the size of a script's memory.
-pub(super) fn memory<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let text = plain(deserializer, "a string such as \"128MiB\"")?;
-    let size = parse_memory(&text).map(Some);
-    size.map_err(|error| D::Error::custom(format_args!(": {error}")))
+impl JsonSchema for Size {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*([KkMmGg][Ii]?)?[Bb]\s*$",
+            "examples": ["128MiB", "16KiB", "1GB"],
+        })
+    }
 }
 
-/// Leaves the default: the value is read from the tree, once the rest is known.
-pub(super) fn later<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default,
-{
-    IgnoredAny::deserialize(deserializer).map(|_| T::default())
+/// The members of an object, in the order of the file.
+pub(super) struct Entries<K, T>(pub(super) Vec<(K, T)>);
+
+impl<K, T> Default for Entries<K, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for Entries<K, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
+}
+
+struct EntriesVisitor<K, T>(PhantomData<(K, T)>);
+
+impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<K, T> {
+    type Value = Entries<K, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<K, T>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Entries(entries))
+    }
+}
+
+impl<K, T: JsonSchema> JsonSchema for Entries<K, T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("EntriesOf{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of = generator.subschema_for::<T>();
+        json_schema!({ "type": "object", "additionalProperties": of })
+    }
+}
+
+/// A key that is a pattern over the names of functions.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct PatternKey(pub(super) Pattern);
+
+impl TryFrom<String> for PatternKey {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let pattern = Pattern::new(&text).map(Self);
+        pattern.map_err(|error| format!(": {error}"))
+    }
+}
+
+/// A list of labels.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Labels(#[serde(deserialize_with = "labels")] pub(super) Vec<String>);
+
+/// Reads a list of labels.
+pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let labels = Vec::<String>::deserialize(deserializer)?;
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_plain);
+    match labels.iter().find(|label| !is_label(label)) {
+        None => Ok(labels),
+        Some(label) => Err(D::Error::custom(format_args!(
+            ": {label:?} is not a label; use letters, digits, \"-\", \"_\" and \".\""
+        ))),
+    }
 }

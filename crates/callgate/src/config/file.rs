@@ -1,26 +1,88 @@
 //! The sections of `callgate.json` as serde structs, and the settings that they become.
+//!
+//! The doc comment of a key is its description in the schema and in `docs/configuration.md`. If
+//! it has a default, it ends with `Default: …`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use callgate_gate::LedgerOptions;
+use callgate_policy::flow::FlowRule;
 use callgate_sandbox::{JailLayer, JailOptions, Limits};
+use callgate_servers::Root;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
+use serde::de::{Deserializer, Error, IgnoredAny};
 
-use super::fields;
-use crate::settings::{CheckMode, SearchBy};
+use super::fields::{self, Entries, FolderPath, Labels, PatternKey, Size};
+use super::models::ModelsConfig;
+use super::permissions::Permissions;
+use super::server::ServerKeys;
+use super::tools::ToolSettings;
+use crate::choices::{CheckMode, SearchBy};
+
+/// Configuration of Callgate.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(title = "callgate.json", bound = "S: JsonSchema + Default")]
+pub(super) struct File<S> {
+    /// The schema that an editor checks this file with. Callgate does not read it.
+    #[serde(rename = "$schema")]
+    #[schemars(with = "String")]
+    _schema: IgnoredAny,
+    /// The MCP servers, by name.
+    pub(super) mcp_servers: Entries<String, ServerKeys>,
+    /// The name that VS Code has for `mcpServers`.
+    #[schemars(skip)]
+    pub(super) servers: Entries<String, ServerKeys>,
+    /// Rules over calls: a call is denied, asked about or allowed.
+    pub(super) permissions: Permissions,
+    /// Rules over data that goes from one server to another within a script.
+    pub(super) flows: Vec<FlowRule>,
+    /// Labels of tools' results, by patterns over the names of functions.
+    pub(super) tool_labels: Entries<PatternKey, Labels>,
+    /// Limits of a run.
+    pub(super) limits: LimitKeys,
+    /// Folders to work in, for servers that ask. Relative paths start at the folder of this file;
+    /// `${NAME}` is replaced.
+    #[serde(deserialize_with = "fields::roots")]
+    #[schemars(with = "Vec<FolderPath>")]
+    pub(super) roots: Vec<Root>,
+    /// Visibility and keywords of tools, by patterns over the names of functions.
+    pub(super) tools: ToolSettings,
+    /// Kernel layers around the processes that run scripts.
+    #[serde(deserialize_with = "jail")]
+    #[schemars(with = "Sandbox")]
+    pub(super) sandbox: JailOptions,
+    /// Type check of scripts.
+    pub(super) check: CheckConfig,
+    /// The file that every call is written to.
+    pub(super) ledger: Option<Ledger>,
+    /// Cache of tool lists and of vectors for search.
+    pub(super) cache: CacheConfig,
+    /// Endpoints of models for search and for `mcp.extract`.
+    pub(super) models: ModelsConfig,
+    /// Search for tools.
+    pub(super) search: Search,
+    /// Limits of `mcp.extract` in one run.
+    pub(super) extract: ExtractLimits,
+    /// `callgate serve`.
+    pub(super) serve: S,
+}
 
 /// `sandbox`: the kernel layers around the workers that run scripts.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Sandbox {
+    /// `kernel` uses every kernel layer that the machine has, `process` none. Default: `kernel`.
     level: Level,
+    /// The layers without which no script runs; none with `process`. Default:
+    /// `["landlock", "seccomp"]`.
     require: Option<Vec<JailLayer>>,
 }
 
 /// `level` of `sandbox`.
-#[derive(Deserialize, Default, PartialEq, Eq)]
+#[derive(Deserialize, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Level {
     #[default]
@@ -29,7 +91,7 @@ enum Level {
 }
 
 /// Reads `sandbox`.
-pub(super) fn jail<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JailOptions, D::Error> {
+fn jail<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JailOptions, D::Error> {
     let Sandbox { level, require } = Sandbox::deserialize(deserializer)?;
     let mut jail = if level == Level::Process {
         JailOptions::process_only()
@@ -48,20 +110,22 @@ pub(super) fn jail<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JailOpt
 
 /// The limits of `mcp.extract` in one run. Past a limit, calls throw an
 /// `McpExtractError` whose reason is `limit` or `loop`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ExtractLimits {
-    /// Calls of `mcp.extract`. Default: 20.
+    /// Calls of `mcp.extract`. Default: `20`.
     pub calls: u64,
-    /// Calls with the same schema; more are a loop that one call with an array replaces.
-    /// Default: 5. Reason: `loop`.
+    /// Calls with the same schema; over it, a call fails as a loop that one call with an array
+    /// replaces. Default: `5`.
     pub same_schema: u64,
-    /// Bytes of JSON of all values together, without schemas. Default: 1 MiB.
-    #[serde(rename = "input", deserialize_with = "fields::size")]
+    /// JSON text of all values together, without schemas. Default: `1MiB`.
+    #[serde(rename = "input", deserialize_with = "Size::deserialize")]
+    #[schemars(with = "Size")]
     pub input_bytes: u64,
-    /// Bytes of all answers of the model together, also of rejected ones. Default: 1 MiB.
-    #[serde(rename = "output", deserialize_with = "fields::size")]
+    /// All answers of the model together, also rejected ones. Default: `1MiB`.
+    #[serde(rename = "output", deserialize_with = "Size::deserialize")]
+    #[schemars(with = "Size")]
     pub output_bytes: u64,
 }
 
@@ -76,18 +140,18 @@ impl Default for ExtractLimits {
     }
 }
 
-/// Reads `search`.
-pub(super) fn search<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error> {
-    #[derive(Deserialize, Default)]
-    #[serde(deny_unknown_fields, default)]
-    struct Search {
-        #[serde(deserialize_with = "way")]
-        by: SearchBy,
-    }
-    Search::deserialize(deserializer).map(|search| search.by)
+/// `search`.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Search {
+    /// The way of searching where a request does not name one: `auto` is the best that is
+    /// configured, `hybrid` and `model` need `models`. Default: `auto`.
+    #[serde(deserialize_with = "way")]
+    #[schemars(with = "String", extend("enum" = ["auto", "words", "hybrid", "model"]))]
+    pub(super) by: SearchBy,
 }
 
-/// A way of searching that suits every query.
+/// Reads a way of searching that suits every query.
 fn way<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error> {
     match SearchBy::deserialize(deserializer)? {
         SearchBy::Regex | SearchBy::Vectors => {
@@ -99,18 +163,19 @@ fn way<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error>
 }
 
 /// The cache of the lists of servers and of vectors of tools.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CacheConfig {
-    /// `enabled`: lists and vectors are kept. Default: true.
+    /// Keep lists and vectors at all. Default: `true`.
     pub enabled: bool,
-    /// `path`: the folder, as an absolute path; made if it does not exist, and closed to other
-    /// users. Default: `callgate` in `$XDG_CACHE_HOME`, which is `~/.cache` when it is not set.
+    /// The folder; it is made if it does not exist, and closed to other users. Relative paths
+    /// start at the folder of this file; `${NAME}` is replaced. Default: `callgate` in
+    /// `$XDG_CACHE_HOME`, else in `~/.cache`.
     #[serde(deserialize_with = "fields::path")]
     pub path: Option<PathBuf>,
-    /// `ttl`: how long a list holds if its server does not say it. Default: 1 h. An older list
-    /// is asked for again at the start, and serves only as long as its server is down.
+    /// How long a tool list holds if its server does not say. An older list is requested again at
+    /// the start, and is used only while its server is down. Default: `1h`.
     pub ttl: Option<Duration>,
 }
 
@@ -134,35 +199,45 @@ impl CacheConfig {
     }
 }
 
-/// `check`: the type check; `None` where the file leaves the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+/// `check`: the type check; `None` where the file has no value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CheckConfig {
-    /// `mode`: what the check decides.
+    /// The effect of type errors. Flag: `--check`. Default: `on`.
     pub mode: Option<CheckMode>,
-    /// `typescript`: the native TypeScript 7 to use, as an absolute path.
+    /// TypeScript 7: its program or its folder. Relative paths start at the folder of this file;
+    /// `${NAME}` is replaced. Default: looked for.
     #[serde(deserialize_with = "fields::path")]
     pub typescript: Option<PathBuf>,
 }
 
 /// `ledger`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Ledger {
-    #[serde(deserialize_with = "fields::path")]
-    path: Option<PathBuf>,
+pub(super) struct Ledger {
+    /// The file. Relative paths start at the folder of this file; `${NAME}` is replaced. Flag:
+    /// `--ledger FILE`.
+    path: FolderPath,
+    /// Write arguments and results, not only their hashes. Flag: `--ledger-bodies`. Default:
+    /// `false`.
     #[serde(default)]
     bodies: bool,
-    #[serde(default, deserialize_with = "fields::size")]
+    /// The size from which on no call is made, or with `keep` the file is moved aside. Default:
+    /// `1GiB`.
+    #[serde(default, deserialize_with = "Size::deserialize")]
+    #[schemars(with = "Option<Size>")]
     max_size: Option<u64>,
+    /// Full files that are kept beside it as `FILE.1` to `FILE.N`. Default: none.
     #[serde(default, deserialize_with = "kept")]
+    #[schemars(range(max = 1_000))]
     keep: Option<u32>,
+    /// Force each line to the disk (`fdatasync`). Default: `false`.
     #[serde(default)]
     sync: bool,
 }
 
-/// The most full ledgers that are kept: each time one is full, each is renamed.
+/// The maximum of `keep`: each time a ledger is full, every kept file is renamed.
 const MAX_KEPT_LEDGERS: u32 = 1_000;
 
 fn kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
@@ -175,51 +250,65 @@ fn kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Er
     Ok(Some(keep))
 }
 
-/// Reads `ledger`.
-pub(super) fn ledger<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<(PathBuf, LedgerOptions)>, D::Error> {
-    let ledger = Ledger::deserialize(deserializer)?;
-    let mut options = LedgerOptions::default();
-    options.bodies = ledger.bodies;
-    options.max_bytes = ledger.max_size.unwrap_or(options.max_bytes);
-    options.keep = ledger.keep.unwrap_or(options.keep);
-    options.sync = ledger.sync;
-    Ok(ledger.path.map(|path| (path, options)))
+impl From<Ledger> for (PathBuf, LedgerOptions) {
+    fn from(ledger: Ledger) -> Self {
+        let mut options = LedgerOptions::default();
+        options.bodies = ledger.bodies;
+        options.max_bytes = ledger.max_size.unwrap_or(options.max_bytes);
+        options.keep = ledger.keep.unwrap_or(options.keep);
+        options.sync = ledger.sync;
+        (ledger.path.0, options)
+    }
 }
 
-/// `limits`; `None` where the file leaves the default.
-#[derive(Deserialize, Default)]
+/// `limits`; `None` where the file has no value.
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct LimitKeys {
+#[schemars(rename = "Limits")]
+pub(super) struct LimitKeys {
+    /// Computing; waiting for tools, answers and timers is not counted. Flag: `--timeout`. Default:
+    /// `10s`.
     timeout: Option<Duration>,
+    /// Waiting for timers alone, since the last call. Default: `5m`.
+    wait_timeout: Option<Duration>,
+    /// The time of the whole run. Default: `1h`.
     run_timeout: Option<Duration>,
-    #[serde(deserialize_with = "fields::memory")]
+    /// The memory of the heap and of array buffers, each; at least 16MiB. Flag: `--memory`. Default: `128MiB`.
+    #[serde(deserialize_with = "Size::deserialize_memory")]
+    #[schemars(with = "Option<Size>")]
     memory: Option<u64>,
-    #[serde(deserialize_with = "fields::size")]
+    /// Console output, and the returned value, each; `callgate run` has its own limit. Flag of
+    /// `serve`: `--output`. Default: `16KiB`.
+    #[serde(deserialize_with = "Size::deserialize")]
+    #[schemars(with = "Option<Size>")]
     output: Option<u64>,
+    /// Lines of console output. Default: one for every 8 bytes of `output`.
     output_lines: Option<u64>,
-    #[serde(deserialize_with = "fields::size")]
+    /// One tool result, and every other message of a server. Default: `64MiB`.
+    #[serde(deserialize_with = "Size::deserialize")]
+    #[schemars(with = "Option<Size>")]
     result: Option<u64>,
+    /// Calls at one time; all together have at most 64 MiB of arguments. Default: `1000`.
     calls_in_flight: Option<u32>,
 }
 
-/// The default size of a result: that of a server's message ([`callgate_servers::ServerSpec`]).
-pub(super) const RESULT_BYTES: u64 = 64 << 20;
+/// The default size of a result.
+const RESULT_BYTES: u64 = 64 << 20;
 
-/// Reads `limits`.
-pub(super) fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
-    let keys = LimitKeys::deserialize(deserializer)?;
-    let mut limits = Limits::default();
-    limits.script_time = keys.timeout.unwrap_or(limits.script_time);
-    limits.run_time = keys.run_timeout.unwrap_or(limits.run_time);
-    limits.heap_bytes = keys.memory.unwrap_or(limits.heap_bytes);
-    limits.buffer_bytes = keys.memory.unwrap_or(limits.buffer_bytes);
-    if let Some(output) = keys.output {
-        limits.keep_output(output);
+impl From<LimitKeys> for Limits {
+    fn from(keys: LimitKeys) -> Self {
+        let mut limits = Self::default();
+        limits.script_time = keys.timeout.unwrap_or(limits.script_time);
+        limits.wait_time = keys.wait_timeout.unwrap_or(limits.wait_time);
+        limits.run_time = keys.run_timeout.unwrap_or(limits.run_time);
+        limits.heap_bytes = keys.memory.unwrap_or(limits.heap_bytes);
+        limits.buffer_bytes = keys.memory.unwrap_or(limits.buffer_bytes);
+        if let Some(output) = keys.output {
+            limits.keep_output(output);
+        }
+        limits.output_lines = keys.output_lines.unwrap_or(limits.output_lines);
+        limits.reply_bytes = keys.result.unwrap_or(RESULT_BYTES);
+        limits.calls_in_flight = keys.calls_in_flight.unwrap_or(limits.calls_in_flight);
+        limits
     }
-    limits.output_lines = keys.output_lines.unwrap_or(limits.output_lines);
-    limits.reply_bytes = keys.result.unwrap_or(RESULT_BYTES);
-    limits.calls_in_flight = keys.calls_in_flight.unwrap_or(limits.calls_in_flight);
-    Ok(limits)
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 
-/// The names looked for in each folder, in this order.
-pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
+/// The names of files in a folder: the two that Callgate has, of which a folder has one, and the
+/// one that clients share.
+pub(super) const NAMES: [&str; 3] = ["callgate.json", "callgate.jsonc", ".mcp.json"];
 
-/// The most bytes of a configuration file. Some clients keep old conversations in theirs.
+/// The maximum size of a configuration file. Some clients keep old conversations in theirs.
 pub const MAX_BYTES: u64 = 64 << 20;
 
 /// True for the name of a file that [`find`] looks for.
@@ -16,33 +17,46 @@ pub fn is_found_name(file: &Path) -> bool {
     NAMES.iter().any(|it| name == *it)
 }
 
-/// The configuration file for work in `folder`: `callgate.json`, else `.mcp.json`, in that folder,
-/// else in the nearest folder above that has one of them.
+/// The configuration file for work in `folder`: `callgate.json` or `callgate.jsonc`, else
+/// `.mcp.json`, in that folder, else in the nearest folder above that has one of them.
 ///
 /// # Errors
 ///
-/// A [`ConfigError`] if a folder cannot be looked into, if the file is a link that leads nowhere,
-/// and if another user than this process's and root owns the file, may write it, or may put another
-/// one in its place: it says which programs to start, and above lie folders such as `/tmp`. A file
-/// that cannot be read is still the answer, so that a folder above never replaces its permissions.
+/// A [`ConfigError`] if a folder cannot be looked into, if it has both files of Callgate, if the file
+/// is a link that leads nowhere, and if another user than this process's and root owns the file, may
+/// write it, or may put a different one in its place: it says which programs to start, and above lie
+/// folders such as `/tmp`. A file that cannot be read is still the answer, so that a folder above
+/// never replaces its permissions.
 pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let folder = std::path::absolute(folder).map_err(|error| ConfigError::unread(folder, error))?;
     for folder in folder.ancestors() {
-        for name in NAMES {
-            let path = folder.join(name);
-            match path.symlink_metadata() {
-                Ok(_) => {
-                    own(&path)?;
-                    return Ok(Some(path));
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    return Err(ConfigError::unread(&path, error));
-                }
+        let [json, jsonc, shared] = NAMES.map(|name| folder.join(name));
+        let found = match (exists(&json)?, exists(&jsonc)?) {
+            (true, true) => {
+                let message = format!(
+                    "{} is in the same folder, and only one of them can be used; remove the other one",
+                    jsonc.display()
+                );
+                return Err(ConfigError::file(&json, message));
             }
-        }
+            (true, false) => json,
+            (false, true) => jsonc,
+            (false, false) if exists(&shared)? => shared,
+            (false, false) => continue,
+        };
+        own(&found)?;
+        return Ok(Some(found));
     }
     Ok(None)
+}
+
+/// True if there is a file, or a link, at this path.
+fn exists(path: &Path) -> Result<bool, ConfigError> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(ConfigError::unread(path, error)),
+    }
 }
 
 /// Refuses a file that another user may have written, or put there.

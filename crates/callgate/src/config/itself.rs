@@ -1,4 +1,4 @@
-//! Entries that start Callgate with the configuration that they are in, and so without end.
+//! Entries that would start Callgate with their own configuration, again and again.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ const SHELLS: &str = "sh bash dash zsh";
 /// Words of launchers before the program.
 const BEFORE: &str = "run tool dlx exec x";
 
-/// True if a server is Callgate that serves the configuration in this file.
+/// True if a server is Callgate with the configuration in this file.
 pub(super) fn is_itself(stdio: &Stdio, file: &Path) -> bool {
     let command = name(&stdio.command);
     let mut words: Vec<&str> = stdio.args.iter().map(String::as_str).collect();

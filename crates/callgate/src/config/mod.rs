@@ -1,11 +1,13 @@
 //! Finds, reads and checks the configuration file.
 //!
-//! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the folders above it.
-//! Such a file may be another author's: [`Config::load_found`] reads it together with its
-//! [`Effects`], which a [`TrustStore`] knows as accepted or not. [`Config::load`] reads a file that
-//! the person has named: JSON with comments and trailing commas. Every mistake in a
-//! file is reported with its line and column. No message and no `Debug` output holds a value of
-//! `env` or `headers`.
+//! `find` looks for `callgate.json` or `callgate.jsonc`, else `.mcp.json`, in a folder and the
+//! folders above it. Such a file may be another author's: [`Loaded::effects`] are what it can do,
+//! and a [`TrustStore`] knows whether a person has accepted them. [`Config::load`] reads a file that
+//! the person has named: JSON with comments and trailing commas. Every mistake in a file is reported
+//! with its line and column. No message and no `Debug` output holds a value of `env` or `headers`.
+//!
+//! The keys are the fields of `File`. A new key is a field with a doc comment, and its use:
+//! the schema for editors (`schema`) and the tables of `docs/configuration.md` are made from it.
 
 mod deserializer;
 mod edit;
@@ -14,136 +16,65 @@ mod expand;
 mod fields;
 mod file;
 mod find;
-mod foreign;
+#[doc(hidden)]
+pub mod foreign;
 mod itself;
 mod models;
 mod permissions;
-mod serve;
+mod schema;
+mod section;
 mod server;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod tools;
 mod tree;
 mod trust;
 mod units;
-mod users;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use callgate_auth::OAuth;
-use callgate_gate::LedgerOptions;
-use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_sandbox::{JailOptions, Limits};
-use callgate_servers::{Root, ServerSpec, Transport};
 use jsonc_parser::ast::Value;
-use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, parse_to_ast};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
-use crate::settings::SearchBy;
-use crate::skill::Skill;
 use error::shown;
 use expand::Variables;
-use file::RESULT_BYTES;
+use file::File;
+use section::Unread;
 use tree::{SYNTAX, Tree};
 
-pub use edit::{allow, rewrite, takes_rules};
+pub use edit::{EditError, allow, rewrite, takes_rules};
 pub use error::{ConfigError, LeftOut, Problem};
+pub use fields::Size;
 pub use file::{CacheConfig, CheckConfig, ExtractLimits};
 pub use find::{MAX_BYTES, find, is_found_name, own};
-pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
-pub use serve::{
-    ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, RateConfig, ResourceConfig, ServeConfig,
-    TOKEN_OF_ONE, ToolMode, address, host, origin, parse_share,
-};
+pub use models::{BaseUrl, EmbeddingsConfig, ModelsConfig, SmallModelConfig};
+pub use permissions::Permissions;
+pub use schema::schema;
+pub use section::{Section, ServeSection};
+pub use settings::Config;
 pub use tools::{ToolSetting, ToolSettings, Visibility};
 pub use trust::{Effects, Review, TrustStore};
-pub use units::{LEAST_MEMORY, parse_bytes, parse_duration, parse_memory};
-pub use users::{Role, UsersConfig, subject_user, token_user};
+pub use units::{MIN_MEMORY, ValueError, parse_bytes, parse_duration, parse_memory};
 
-/// The contents of one configuration file. What serde skips is not a key of the file, and what is
-/// read `later` needs the file's tree.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+/// A file with its section `serve`.
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Config {
-    #[serde(rename = "$schema")]
-    _schema: IgnoredAny,
-    /// The file, in its folder.
-    #[serde(skip)]
-    pub path: PathBuf,
-    /// The folder of the project, by its real path, without links, however the file was named:
-    /// the file's own, or the one above that of an editor, such as `.vscode`. Relative paths in
-    /// the file start here.
-    #[serde(skip)]
-    pub folder: PathBuf,
-    /// `mcpServers`: the servers to start, in the order of the file.
-    #[serde(rename = "mcpServers", deserialize_with = "fields::later")]
-    pub servers: Vec<ServerSpec>,
-    #[serde(rename = "servers")]
-    _servers: IgnoredAny,
-    /// Names of the servers that the file disables, and of those in `left_out`.
-    #[serde(skip)]
-    pub disabled: Vec<String>,
-    /// The servers whose entries name unset variables, or have mistakes in a file of another client.
-    #[serde(skip)]
-    pub left_out: Vec<LeftOut>,
-    /// Names of the servers that the roles of a user leave out; see [`Config::for_user`].
-    #[serde(skip)]
-    pub withheld: Vec<String>,
-    /// The rules of `permissions`.
-    #[serde(deserialize_with = "fields::later")]
-    pub permissions: Rules,
-    /// `allowUnmatched` of `permissions`: rules that deny may match no tool.
-    #[serde(skip)]
-    pub allow_unmatched: bool,
-    /// `limits`: the limits of a run.
-    #[serde(deserialize_with = "file::limits")]
-    pub limits: Limits,
-    /// `sandbox`: the kernel layers around the workers that run scripts.
-    #[serde(rename = "sandbox", deserialize_with = "file::jail")]
-    pub jail: JailOptions,
-    /// `check`: the type check of scripts.
-    pub check: CheckConfig,
-    /// `ledger`: the file that every call is written to, as an absolute path. Without one, calls
-    /// are in the report of a run alone.
-    #[serde(deserialize_with = "file::ledger")]
-    pub ledger: Option<(PathBuf, LedgerOptions)>,
-    /// `cache`: where the lists of servers are kept.
-    pub cache: CacheConfig,
-    /// `models`: endpoints of models, and their keys.
-    pub models: ModelsConfig,
-    /// `search`: how tools are searched where a request does not say it.
-    #[serde(deserialize_with = "file::search")]
-    pub search: SearchBy,
-    /// `extract`: the limits of `mcp.extract`.
-    pub extract: ExtractLimits,
-    /// `roots`: the folders to work in, for servers that ask.
-    #[serde(deserialize_with = "fields::roots")]
-    pub roots: Vec<Root>,
-    /// `serve`: how `callgate serve` serves, to whom, and what its clients see.
-    pub serve: ServeConfig,
-    /// The rules of `flows`, and the labels of servers and tools.
-    #[serde(deserialize_with = "fields::later")]
-    pub flows: FlowRules,
-    #[serde(rename = "toolLabels")]
-    _tool_labels: IgnoredAny,
-    /// `tools`: visibility and keywords of tools.
-    #[serde(deserialize_with = "fields::later")]
-    pub tools: ToolSettings,
-    /// The skills to work with. They are not in the file: the caller adds them.
-    #[serde(skip)]
-    pub skills: Vec<Skill>,
-    /// Warnings, such as keys that only other clients know.
-    #[serde(skip)]
-    pub warnings: Vec<Problem>,
+pub struct Loaded<S> {
+    /// The settings of the library.
+    pub config: Config,
+    /// The section `serve`.
+    pub serve: S,
+    /// What the file can start, read, send or loosen. Whether a person has accepted that is for
+    /// the caller to ask if the file was found, before anything is done with the configuration.
+    pub effects: Effects,
 }
 
 impl Config {
-    /// Reads a file, with variables from this process's environment.
+    /// Reads a file, with variables from this process's environment. The section `serve` is not
+    /// read.
     ///
     /// # Errors
     ///
@@ -152,19 +83,7 @@ impl Config {
         Self::load_with(path, |name| std::env::var(name).ok())
     }
 
-    /// Reads a file that was found, not named, and its effects. Whether a person has accepted
-    /// these is for the caller to ask, before anything is done with the configuration.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`], which holds every problem found in the file.
-    pub fn load_found(path: &Path) -> Result<(Self, Effects), ConfigError> {
-        let (place, text) = open(path)?;
-        let config = read(&text, &place, &|name| std::env::var(name).ok())?;
-        Ok((config, Effects::of(&text)))
-    }
-
-    /// Reads a file, with variables from `environment`.
+    /// Reads a file, with variables from `environment`. The section `serve` is not read.
     ///
     /// # Errors
     ///
@@ -173,67 +92,27 @@ impl Config {
         path: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
+        Loaded::<Unread>::load(path, environment).map(|loaded| loaded.config)
+    }
+}
+
+impl<S: ServeSection> Loaded<S> {
+    /// Reads a file with its section `serve`, and with variables from `environment`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], which holds every problem found in the file.
+    pub fn load(
+        path: &Path,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
         let (place, text) = open(path)?;
-        read(&text, &place, &environment)
-    }
-
-    /// The logins of the servers over HTTP, for settings that are not in the file.
-    pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut OAuth> {
-        let servers = self.servers.iter_mut();
-        servers.filter_map(|server| match &mut server.transport {
-            Transport::Http(http) => http.oauth.as_mut(),
-            Transport::Stdio(_) => None,
+        let (config, serve) = read(&text, &place, &environment)?;
+        Ok(Self {
+            config,
+            serve,
+            effects: Effects::of(&text),
         })
-    }
-
-    /// The names of the servers, also of disabled ones.
-    fn server_names(&self) -> impl Iterator<Item = &str> {
-        let enabled = self.servers.iter().map(|server| &server.name);
-        enabled.chain(&self.disabled).map(String::as_str)
-    }
-
-    /// The configuration of one user: the servers and rules of these roles, and logins, kept
-    /// definitions and ledger lines under the user's name, so that no other user's are used;
-    /// without a name where there is only one user. `None` if the roles give no server. Roles that
-    /// the file does not have give nothing; without roles in the file, every user has all servers.
-    pub fn for_user<'a>(
-        &self,
-        user: Option<&str>,
-        roles: impl IntoIterator<Item = &'a str>,
-    ) -> Option<Self> {
-        let mut config = self.clone();
-        if let Some(known) = &self.serve.users.roles {
-            let roles = roles.into_iter();
-            let roles: Vec<&Role> = roles.filter_map(|role| known.get(role)).collect();
-            let gives = |server: &str| {
-                let mut given = roles.iter().flat_map(|role| &role.servers);
-                given.any(|name| name == "*" || name == server)
-            };
-            let names = self.server_names().filter(|server| !gives(server));
-            config.withheld = names.map(str::to_owned).collect();
-            config.servers.retain(|server| gives(&server.name));
-            config.disabled.retain(|server| gives(server));
-            if config.servers.is_empty() {
-                return None;
-            }
-            for role in roles {
-                for rule in role.permissions.iter() {
-                    config.permissions.push(rule.clone());
-                }
-                config.tools.add(&role.tools);
-            }
-        }
-        if let Some(user) = user {
-            for oauth in config.logins_mut() {
-                oauth.user = Some(user.to_owned());
-                // Users see the flags, and not where the configuration is.
-                oauth.login_flags = users::login_flags(user);
-            }
-        }
-        if let Some((_, options)) = &mut config.ledger {
-            options.user = user.map(str::to_owned);
-        }
-        Some(config)
     }
 }
 
@@ -274,11 +153,11 @@ fn open(path: &Path) -> Result<(Place, String), ConfigError> {
 }
 
 /// Reads the text of a file.
-fn read(
+fn read<S: ServeSection>(
     text: &str,
     place: &Place,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<Config, ConfigError> {
+) -> Result<(Config, S), ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let failed = |at, message: &str| Problem::at(&place.shown, text, at, message);
     let mut parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
@@ -310,25 +189,57 @@ fn read(
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
-    let config = sections(&tree, place);
+    let (mut config, mut serve) = read_sections::<S>(&tree, place);
+    serve.complete(&Section {
+        tree: &tree,
+        config: &config,
+    });
     let (problems, mut warnings) = (tree.problems.into_inner(), tree.warnings.into_inner());
     warnings.sort_by_key(|warning| warning.place);
     warnings.dedup();
+    config.warnings = warnings;
     match ConfigError::of(problems) {
-        None => Ok(Config { warnings, ..config }),
+        None => Ok((config, serve)),
         Some(error) => Err(error),
     }
 }
 
-/// Reads the sections. What has mistakes, which are reported, keeps its default.
-fn sections(tree: &Tree<'_>, place: &Place) -> Config {
-    let mut config: Config = tree.read(tree.root).unwrap_or_default();
-    config.path.clone_from(&place.path);
-    config.folder.clone_from(&place.folder);
-    for under in ["mcpServers", "servers"] {
-        if let Some(section) = tree.find(&[under]) {
-            server::read(tree, section, &mut config);
+/// Reads the sections. A section or key with a mistake, which is reported, keeps its default.
+fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S) {
+    server::leave_out_unused(tree);
+    let file: File<S> = tree.read(tree.root).unwrap_or_default();
+    let mut flows = FlowRules::default();
+    file.flows.into_iter().for_each(|rule| flows.push(rule));
+    for (pattern, labels) in file.tool_labels.0 {
+        for label in labels.0 {
+            flows.label_tools(pattern.0.clone(), &label);
         }
+    }
+    let mut config = Config {
+        path: place.path.clone(),
+        folder: place.folder.clone(),
+        permissions: file.permissions.rules,
+        allow_unmatched: file.permissions.allow_unmatched,
+        limits: file.limits.into(),
+        jail: file.sandbox,
+        check: file.check,
+        ledger: file.ledger.map(Into::into),
+        cache: file.cache,
+        models: file.models,
+        search: file.search.by,
+        extract: file.extract,
+        roots: file.roots,
+        flows,
+        tools: file.tools,
+        ..Config::default()
+    };
+    let [ours, theirs] = server::SECTIONS;
+    server::add(tree, ours, file.mcp_servers, &mut config);
+    server::add(tree, theirs, file.servers, &mut config);
+    if !tree.is_shared && tree.find(&[ours]).is_some() && tree.find(&[theirs]).is_some() {
+        let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
+                       of them";
+        tree.error(tree.place(&[theirs]), message);
     }
     config.left_out = tree.left_out_servers();
     for LeftOut { server: lost, .. } in &config.left_out {
@@ -336,31 +247,6 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
         config.disabled.retain(|name| name != lost);
         config.disabled.push(lost.clone());
     }
-    if let (false, Some(_), Some(both)) = (
-        tree.is_shared,
-        tree.find(&["mcpServers"]),
-        tree.find(&["servers"]),
-    ) {
-        let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
-                       of them";
-        tree.error(both.range().start, message);
-    }
-    if let Some(section) = tree.find(&["permissions"]) {
-        config.allow_unmatched = permissions::read(tree, section, &mut config.permissions);
-    }
-    permissions::read_flows(tree, &mut config.flows);
-    if let Some(section) = tree.find(&["tools"]) {
-        tools::read(tree, section, &mut config.tools);
-    }
-    if tree.find(&["limits"]).is_none() {
-        config.limits.reply_bytes = RESULT_BYTES;
-    }
-    models::read(tree, &mut config.models, config.search);
-    if let Some(tokens) = tree.find(&["serve", "http", "bearer"]) {
-        config.serve.http.bearer = serve::bearer(tree, tokens);
-    }
-    let mut users = std::mem::take(&mut config.serve.users);
-    users::read(tree, &mut users, &config.server_names().collect::<Vec<_>>());
-    config.serve.users = users;
-    config
+    models::complete(tree, &mut config.models, config.search);
+    (config, file.serve)
 }

@@ -5,60 +5,62 @@ use std::time::Duration;
 
 use callgate_auth::Source;
 use callgate_models::{Api, Endpoint};
-use jsonc_parser::common::Ranged as _;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::tree::Tree;
-use crate::settings::SearchBy;
+use super::units::ValueError;
+use crate::choices::SearchBy;
 
 /// The endpoints of models that a file names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ModelsConfig {
-    /// `embeddings`: the endpoint that makes vectors of tools and queries.
+    /// The endpoint that makes vectors of tools and queries.
     pub embeddings: Option<EmbeddingsConfig>,
-    /// `small`: the model that picks tools and extracts values.
+    /// The model that picks tools and extracts values.
     pub small: Option<SmallModelConfig>,
 }
 
 /// An OpenAI-compatible endpoint of embeddings.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EmbeddingsConfig {
-    /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
+    /// The base of the API, such as `https://api.example.com/v1`; `http` on loopback only. `${NAME}`
+    /// is replaced.
     pub url: BaseUrl,
-    /// `model`: its name there.
+    /// The name of the model at the endpoint.
     pub model: String,
-    /// `key`: what is sent as `Authorization: Bearer`. Default: nothing.
+    /// The key, sent as `Authorization: Bearer`. Default: none.
     pub key: Option<Source>,
-    /// `dimensions`: how many numbers the endpoint is asked for. Default: as many as it gives.
+    /// The length of a vector that is requested. Default: the endpoint's.
     pub dimensions: Option<usize>,
-    /// `timeout`: time of one request with its retries. Default: 30 s.
+    /// The time of one request with its retries. Default: `30s`.
     #[serde(default = "embeddings_timeout")]
     pub timeout: Duration,
 }
 
 /// An OpenAI- or Anthropic-compatible endpoint of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SmallModelConfig {
-    /// `api`: `openai` for chat completions, `anthropic` for messages. Default: `openai`.
+    /// The API of the endpoint. Default: `openai`.
     #[serde(default)]
     pub api: Api,
-    /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
+    /// The base of the API, such as `https://api.example.com/v1`; `http` on loopback only. `${NAME}`
+    /// is replaced.
     pub url: BaseUrl,
-    /// `model`: its name there.
+    /// The name of the model at the endpoint.
     pub model: String,
-    /// `key`: what is sent as `Authorization: Bearer`, or as `x-api-key` to
-    /// `anthropic`. Default: nothing.
+    /// The key, sent as `Authorization: Bearer`, or as `x-api-key` to `anthropic`. Default: none.
     pub key: Option<Source>,
-    /// `timeout`: time of one request with its retries. Default: 60 s.
+    /// The time of one request with its retries. Default: `60s`.
     #[serde(default = "small_timeout")]
     pub timeout: Duration,
-    /// `maxTokens`: the most tokens of one answer. Default: 4,096.
+    /// The maximum length of an answer, in tokens. Default: `4096`.
     #[serde(default = "max_tokens")]
     pub max_tokens: u32,
 }
@@ -103,18 +105,18 @@ impl SmallModelConfig {
 }
 
 /// The base of an API. Its `Debug` form shows the origin alone, since the rest may hold a secret.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 pub struct BaseUrl(pub(crate) String);
 
 impl TryFrom<String> for BaseUrl {
-    type Error = String;
+    type Error = ValueError;
 
-    fn try_from(url: String) -> Result<Self, String> {
+    fn try_from(url: String) -> Result<Self, ValueError> {
         match Endpoint::new(Api::OpenAi, &url, None, Duration::from_secs(1)) {
             Ok(_) => Ok(Self(url)),
             // The error names the host alone.
-            Err(error) => Err(format!(": {error}")),
+            Err(error) => Err(ValueError(format!(": {error}"))),
         }
     }
 }
@@ -127,8 +129,8 @@ impl fmt::Debug for BaseUrl {
     }
 }
 
-/// Lets programs for keys start in the file's folder, and warns of a search that lacks its endpoint.
-pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
+/// Lets programs for keys start in the file's folder, and warns about a search without its endpoint.
+pub(super) fn complete(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
     let keys = [
         models.embeddings.as_mut().and_then(|it| it.key.as_mut()),
         models.small.as_mut().and_then(|it| it.key.as_mut()),
@@ -137,12 +139,10 @@ pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy)
         *key = key.clone().in_folder(tree.variables.folder);
     }
     // A client may offer the model of a search by model.
-    if let Some(section) = tree.find(&["search"])
-        && search == SearchBy::Hybrid
-        && models.embeddings.is_none()
+    if tree.find(&["search"]).is_some() && search == SearchBy::Hybrid && models.embeddings.is_none()
     {
         let message = "\"search\" by \"hybrid\" compares words only: \"models\" names no \
                        \"embeddings\"; add them, or leave \"search\" out";
-        tree.warning(section.range().start, message);
+        tree.warning(tree.place(&["search"]), message);
     }
 }

@@ -1,99 +1,123 @@
-//! `permissions`, `flows` and labels: rules over calls, and over data between servers.
+//! `permissions`: rules over calls.
 
-use callgate_policy::flow::{FlowRule, FlowRules};
-use callgate_policy::{Effect, Rule, RuleError, Rules};
-use jsonc_parser::ast::Value;
-use jsonc_parser::common::Ranged as _;
+use std::fmt;
+
+use callgate_policy::{Effect, Rule, Rules};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::tree::Tree;
-
-/// `permissions`. Its rules are read one by one, so that a mistake costs one rule.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Permissions {
-    allow_unmatched: bool,
-    #[serde(rename = "allow")]
-    _allow: IgnoredAny,
-    #[serde(rename = "ask")]
-    _ask: IgnoredAny,
-    #[serde(rename = "deny")]
-    _deny: IgnoredAny,
+/// `permissions`: rules over calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(from = "PermissionKeys")]
+#[schemars(with = "PermissionKeys")]
+#[non_exhaustive]
+pub struct Permissions {
+    /// The rules of all lists.
+    pub rules: Rules,
+    /// True if rules that deny may match no tool.
+    pub allow_unmatched: bool,
 }
 
-/// Reads `permissions` into `rules`. Returns whether rules that deny may match no tool.
-pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) -> bool {
-    let Some(permissions) = tree.read::<Permissions>(section) else {
-        return false;
-    };
-    for member in tree.members(section) {
-        let effect = match member.name.as_str() {
-            "allow" => Effect::Allow,
-            "ask" => Effect::Ask,
-            "deny" => Effect::Deny,
-            _ => continue,
-        };
-        let Value::Array(entries) = &member.value else {
-            tree.wrong_type(&member.value, "an array of rules");
-            continue;
-        };
-        let read = entries.elements.iter();
-        for rule in read.filter_map(|entry| rule(tree, effect, entry)) {
+/// A rule is a pattern over the names of functions (`*` is any number of characters), or an object.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct PermissionKeys {
+    /// Calls that are sent.
+    #[serde(deserialize_with = "allow")]
+    #[schemars(schema_with = "rules_schema")]
+    allow: Vec<Rule>,
+    /// Calls that a person is asked about. They win over `allow`.
+    #[serde(deserialize_with = "ask")]
+    #[schemars(schema_with = "rules_schema")]
+    ask: Vec<Rule>,
+    /// Calls that are denied. They win over `ask` and `allow`.
+    #[serde(deserialize_with = "deny")]
+    #[schemars(schema_with = "rules_schema")]
+    deny: Vec<Rule>,
+    /// Go on where a rule that denies matches no tool. Flag: `--allow-unmatched-rules`. Default:
+    /// `false`.
+    allow_unmatched: bool,
+}
+
+impl From<PermissionKeys> for Permissions {
+    fn from(keys: PermissionKeys) -> Self {
+        let mut rules = Rules::default();
+        let lists = [keys.allow, keys.ask, keys.deny];
+        lists
+            .into_iter()
+            .flatten()
+            .for_each(|rule| rules.push(rule));
+        Self {
+            rules,
+            allow_unmatched: keys.allow_unmatched,
+        }
+    }
+}
+
+fn rules_schema(generator: &mut SchemaGenerator) -> Schema {
+    let rule = generator.subschema_for::<Rule>();
+    json_schema!({ "type": "array", "items": { "anyOf": [{ "type": "string" }, rule] } })
+}
+
+fn allow<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Error> {
+    deserializer.deserialize_seq(RuleList(Effect::Allow))
+}
+
+fn ask<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Error> {
+    deserializer.deserialize_seq(RuleList(Effect::Ask))
+}
+
+fn deny<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Error> {
+    deserializer.deserialize_seq(RuleList(Effect::Deny))
+}
+
+/// Reads the rules of one list.
+struct RuleList(Effect);
+
+impl<'de> Visitor<'de> for RuleList {
+    type Value = Vec<Rule>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of rules")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<Rule>, A::Error> {
+        let mut rules = Vec::new();
+        while let Some(rule) = entries.next_element_seed(RuleEntry(self.0))? {
             rules.push(rule);
         }
-    }
-    permissions.allow_unmatched
-}
-
-fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
-    let at = entry.range().start;
-    let read = match entry {
-        Value::StringLit(text) => Rule::parse(effect, &text.value.as_ref().into()),
-        Value::Object(_) => tree.read::<Rule>(entry)?.with_effect(effect),
-        _ => {
-            tree.wrong_type(entry, "a pattern or an object");
-            return None;
-        }
-    };
-    if tree.has_mistake(entry.range()) {
-        return None;
-    }
-    let mistake = |error: &RuleError| tree.error(at, &error.to_string());
-    read.inspect_err(mistake).ok()
-}
-
-/// A list of labels.
-#[derive(Deserialize)]
-struct Labels(#[serde(deserialize_with = "labels")] Vec<String>);
-
-/// Reads a list of labels.
-pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let labels = Vec::<String>::deserialize(deserializer)?;
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_plain);
-    match labels.iter().find(|label| !is_label(label)) {
-        None => Ok(labels),
-        Some(label) => Err(D::Error::custom(format_args!(
-            ": {label:?} is not a label; use letters, digits, \"-\", \"_\" and \".\""
-        ))),
+        Ok(rules)
     }
 }
 
-/// Reads `flows` and `toolLabels`.
-pub(super) fn read_flows(tree: &Tree<'_>, rules: &mut FlowRules) {
-    if let Some(section) = tree.find(&["flows"]) {
-        let flows: Vec<FlowRule> = tree.read(section).unwrap_or_default();
-        flows.into_iter().for_each(|rule| rules.push(rule));
+/// Reads one rule.
+struct RuleEntry(Effect);
+
+impl<'de> DeserializeSeed<'de> for RuleEntry {
+    type Value = Rule;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Rule, D::Error> {
+        deserializer.deserialize_any(self)
     }
-    let tools = tree.find(&["toolLabels"]);
-    for member in tools.map(|tools| tree.members(tools)).unwrap_or_default() {
-        let labels = tree.read::<Labels>(&member.value);
-        let Some(pattern) = tree.pattern(member) else {
-            continue;
-        };
-        for label in labels.into_iter().flat_map(|labels| labels.0) {
-            rules.label_tools(pattern.clone(), &label);
-        }
+}
+
+impl<'de> Visitor<'de> for RuleEntry {
+    type Value = Rule;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a pattern or an object")
+    }
+
+    fn visit_str<E: Error>(self, pattern: &str) -> Result<Rule, E> {
+        let rule = Rule::parse(self.0, &pattern.into());
+        rule.map_err(|error| E::custom(format_args!(": {error}")))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, keys: A) -> Result<Rule, A::Error> {
+        let rule = Rule::deserialize(MapAccessDeserializer::new(keys))?;
+        let rule = rule.with_effect(self.0);
+        rule.map_err(|error| A::Error::custom(format_args!(": {error}")))
     }
 }

@@ -6,52 +6,79 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgate_auth::{Grant, OAuth, Origin, Source};
-use callgate_policy::nearest;
 use callgate_servers::{Connect, EraSetting, Http, ServerSpec, Stdio, Transport};
+use callgate_text::nearest;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use url::{ParseError, Url};
 
+use super::fields::{self, Entries};
 use super::foreign::MAX_DESCRIPTION;
 use super::itself::is_itself;
-use super::permissions;
+use super::settings::Config;
 use super::tree::{Tree, get};
 use super::units::parse_duration;
-use super::{Config, fields};
 
-/// An entry of `mcpServers`.
-#[derive(Deserialize, Default)]
+/// An entry of `mcpServers`: `command` for a program to start, or `url` for a server to connect to.
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Server {
-    /// The key that goes with this type.
+#[schemars(rename = "Server")]
+pub(super) struct ServerKeys {
+    /// The transport. Default: by `command` or `url`.
+    // It holds the key that goes with the type.
     #[serde(rename = "type", deserialize_with = "key_of_type")]
+    #[schemars(extend("enum" = ["stdio", "http", "streamable-http"]))]
     kind: Option<String>,
+    /// The program: a name that is found in `PATH`, or a path; relative paths start at the folder
+    /// of this file.
     command: Option<String>,
+    /// The arguments of `command`. Default: none.
     args: Vec<String>,
+    /// The environment of `command`, besides `PATH`, `HOME` and `CALLGATE_DEPTH`. A value is a
+    /// text, or is looked up. Default: none.
     env: BTreeMap<String, Source>,
+    /// The folder that `command` starts in; relative paths start at the folder of this file.
+    /// Default: the current folder.
     #[serde(deserialize_with = "fields::path")]
     cwd: Option<PathBuf>,
+    /// The `http` or `https` URL of a streamable HTTP endpoint.
     #[serde(deserialize_with = "url")]
     url: Option<String>,
+    /// Headers of every request to `url`; values as in `env`. Default: none.
     headers: BTreeMap<String, Source>,
-    #[serde(deserialize_with = "oauth")]
-    oauth: Option<Option<OAuth>>,
+    /// The login at `url`: `false` for none, an object for its settings. Default: `true`.
+    oauth: Option<Login>,
+    /// One line of at most 200 characters, shown where servers are listed. Default: the server's
+    /// own words.
     #[serde(deserialize_with = "description")]
     description: Option<String>,
+    /// When the server is connected to. Default: `always`.
     connect: Connect,
+    /// The time without calls until a `lazy` or `manual` server is disconnected; `never` for no
+    /// limit. Default: 5m.
     #[serde(deserialize_with = "idle")]
+    #[schemars(with = "Option<String>")]
     idle: Option<Option<Duration>>,
+    /// Turn the server off. Default: `false`.
     disabled: bool,
+    /// Believe the server's `readOnlyHint`. Default: `false`.
     trusted: bool,
-    #[serde(deserialize_with = "permissions::labels")]
+    /// Labels of the results of its tools. Default: none.
+    #[serde(deserialize_with = "fields::labels")]
     labels: Vec<String>,
+    /// The MCP revision, such as `2025-11-25`; `auto` to find it out. Default: `auto`.
     #[serde(deserialize_with = "protocol")]
+    #[schemars(with = "String")]
     protocol: EraSetting,
+    /// The time from the start until the tools are listed. Default: `30s`.
     start_timeout: Option<Duration>,
+    /// The time of a call without an answer or progress. Default: `60s`.
     call_timeout: Option<Duration>,
+    /// The time of a call in all. Default: `10m`.
     max_call_time: Option<Duration>,
 }
 
@@ -97,25 +124,44 @@ fn url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::
     Err(D::Error::custom(wrong))
 }
 
-/// Reads a login; `None` inside for one that is switched off.
-fn oauth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<OAuth>>, D::Error> {
-    deserializer.deserialize_any(Login).map(Some)
+/// `oauth` of a server: whether there is a login, or its settings.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Login {
+    Switch(bool),
+    Settings(Box<OAuth>),
 }
 
-struct Login;
+impl Login {
+    /// The settings; `None` if the login is switched off.
+    fn settings(self) -> Option<OAuth> {
+        match self {
+            Self::Switch(on) => on.then(OAuth::default),
+            Self::Settings(settings) => Some(*settings),
+        }
+    }
+}
 
-impl<'de> Visitor<'de> for Login {
-    type Value = Option<OAuth>;
+impl<'de> Deserialize<'de> for Login {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LoginVisitor)
+    }
+}
+
+struct LoginVisitor;
+
+impl<'de> Visitor<'de> for LoginVisitor {
+    type Value = Login;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("true, false or an object")
     }
 
-    fn visit_bool<E: Error>(self, on: bool) -> Result<Option<OAuth>, E> {
-        Ok(on.then(OAuth::default))
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Login, E> {
+        Ok(Login::Switch(on))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Option<OAuth>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Login, A::Error> {
         let login = OAuth::deserialize(MapAccessDeserializer::new(map))?;
         let (id, secret) = (login.client_id.is_some(), login.client_secret.is_some());
         let missing = if secret && !id {
@@ -126,7 +172,7 @@ impl<'de> Visitor<'de> for Login {
         } else if login.grant == Grant::ClientCredentials && !secret {
             "has the grant of client credentials; write \"clientId\" and \"clientSecret\""
         } else {
-            return Ok(Some(login));
+            return Ok(Login::Settings(Box::new(login)));
         };
         Err(A::Error::custom(missing))
     }
@@ -161,39 +207,44 @@ where
     idle.map_err(|error| D::Error::custom(format_args!(": {error}, or write \"never\"")))
 }
 
-/// Reads `mcpServers`: servers, names of disabled ones, and their labels.
-pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
-    for member in tree.members(section) {
-        let name = member.name.as_str();
+/// The sections of servers. The second one is the name that VS Code has for the first.
+pub(super) const SECTIONS: [&str; 2] = ["mcpServers", "servers"];
+
+/// Takes over the servers of a section, the names of disabled ones, and the labels of both.
+pub(super) fn add(
+    tree: &Tree<'_>,
+    under: &str,
+    servers: Entries<String, ServerKeys>,
+    config: &mut Config,
+) {
+    for (name, server) in servers.0 {
+        let Some(member) = tree.member(&[under, &name]) else {
+            continue;
+        };
+        let at = member.range.start;
         if name.is_empty() {
-            let message = "a server's name is empty; give it one";
-            tree.error(member.range.start, message);
+            tree.error(at, "a server's name is empty; give it one");
             continue;
         }
         if config.server_names().any(|known| known == name) {
             let message = format!("server \"{name}\" is also in \"mcpServers\"; remove one");
-            tree.error(member.range.start, &message);
+            tree.error(at, &message);
         }
-        if leave_out_unused(tree, &member.value) {
-            config.disabled.push(name.to_owned());
-        }
-        let Some(server) = tree.read::<Server>(&member.value) else {
-            continue;
-        };
         for label in &server.labels {
-            config.flows.label_server(name, label);
+            config.flows.label_server(&name, label);
         }
         if server.disabled {
+            config.disabled.push(name);
             continue;
         }
-        let spec = spec(tree, member, server);
+        let spec = spec(tree, member, server, config.limits.reply_bytes);
         let transport = spec.as_ref().map(|spec| &spec.transport);
         if matches!(transport, Some(Transport::Stdio(it)) if is_itself(it, &config.path)) {
             let message = format!(
                 "server \"{name}\" is Callgate itself with this configuration; it is left out"
             );
-            tree.warning(member.range.start, &message);
-            config.disabled.push(name.to_owned());
+            tree.warning(at, &message);
+            config.disabled.push(name);
         } else {
             config.servers.extend(spec);
         }
@@ -204,25 +255,33 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
 const OF_COMMAND: &[&str] = &["args", "env", "cwd"];
 const OF_URL: &[&str] = &["headers", "oauth"];
 
-/// Leaves out what a server is not started with, which needs no variables: of a disabled one all of
-/// it, else what goes with the other transport. Returns whether it is disabled.
-fn leave_out_unused(tree: &Tree<'_>, server: &Value<'_>) -> bool {
-    let disabled = get(server, "disabled").and_then(Value::as_boolean_lit);
-    let disabled = disabled.is_some_and(|disabled| disabled.value);
-    let has = |key: &str| get(server, key).is_some();
-    let unused = match (disabled, has("command"), has("url")) {
-        (true, ..) => [&["command", "url"], OF_COMMAND, OF_URL].concat(),
-        (false, true, false) => OF_URL.to_vec(),
-        (false, false, true) => OF_COMMAND.to_vec(),
-        (false, ..) => Vec::new(),
-    };
-    let members = unused.iter().filter_map(|key| server.as_object()?.get(key));
-    let starts = members.map(|member| (member.range.start, false));
-    tree.left_out.borrow_mut().extend(starts);
-    disabled
+/// Keeps the keys that a server is not started with from being read, since they need no variables:
+/// of a disabled server all of them, else those of the other transport.
+pub(super) fn leave_out_unused(tree: &Tree<'_>) {
+    let sections = SECTIONS.into_iter();
+    let sections = sections.filter_map(|under| tree.find(&[under])?.as_object());
+    for entry in sections.flat_map(|section| &section.properties) {
+        let server = &entry.value;
+        let has = |key: &str| get(server, key).is_some();
+        let disabled = get(server, "disabled").and_then(Value::as_boolean_lit);
+        let unused = match (disabled, has("command"), has("url")) {
+            (Some(it), ..) if it.value => [&["command", "url"], OF_COMMAND, OF_URL].concat(),
+            (_, true, false) => OF_URL.to_vec(),
+            (_, false, true) => OF_COMMAND.to_vec(),
+            _ => Vec::new(),
+        };
+        let members = unused.iter().filter_map(|key| server.as_object()?.get(key));
+        let starts = members.map(|member| (member.range.start, false));
+        tree.left_out.borrow_mut().extend(starts);
+    }
 }
 
-fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, mut server: Server) -> Option<ServerSpec> {
+fn spec(
+    tree: &Tree<'_>,
+    member: &ObjectProp<'_>,
+    mut server: ServerKeys,
+    max_message_bytes: u64,
+) -> Option<ServerSpec> {
     let entry = &member.value;
     let transport = match (server.command.take(), server.url.take()) {
         (Some(command), None) => stdio(tree, entry, &mut server, command),
@@ -266,6 +325,7 @@ fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, mut server: Server) -> Option<
         tree.wrong_at(entry, &["idle"], clause);
     }
     let mut spec = ServerSpec::new(member.name.as_str(), transport);
+    spec.max_message_bytes = usize::try_from(max_message_bytes).unwrap_or(usize::MAX);
     spec.trusted = server.trusted;
     spec.era = server.protocol;
     spec.start_timeout = server.start_timeout.unwrap_or(spec.start_timeout);
@@ -277,7 +337,12 @@ fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, mut server: Server) -> Option<
     Some(spec)
 }
 
-fn stdio(tree: &Tree<'_>, entry: &Value<'_>, server: &mut Server, command: String) -> Transport {
+fn stdio(
+    tree: &Tree<'_>,
+    entry: &Value<'_>,
+    server: &mut ServerKeys,
+    command: String,
+) -> Transport {
     if command.trim().is_empty() {
         let clause = "is empty; write the program to start";
         tree.wrong_at(entry, &["command"], clause);
@@ -299,11 +364,16 @@ fn stdio(tree: &Tree<'_>, entry: &Value<'_>, server: &mut Server, command: Strin
     })
 }
 
-fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &mut Server, url: String) -> Transport {
+fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &mut ServerKeys, url: String) -> Transport {
     let sources = std::mem::take(&mut server.headers);
     let mut names = sources.keys();
     let is_authorized = names.any(|name| name.eq_ignore_ascii_case("authorization"));
-    if is_authorized && matches!(server.oauth, Some(Some(_))) {
+    let is_set = server.oauth.is_some();
+    let mut oauth = match server.oauth.take() {
+        Some(login) => login.settings(),
+        None => Some(OAuth::default()),
+    };
+    if is_authorized && is_set && oauth.is_some() {
         let clause = "has \"oauth\" and an \"Authorization\" header; keep one";
         tree.wrong(entry, clause);
     }
@@ -313,10 +383,6 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &mut Server, url: String) ->
     let mut used = tree.used_in(&[get(entry, "url")]);
     used.retain(|_, value| behind_host.contains(value.as_str()));
     used.extend(tree.used_in(&[get(entry, "headers")]));
-    let mut oauth = server
-        .oauth
-        .take()
-        .unwrap_or_else(|| Some(OAuth::default()));
     if let Some(oauth) = &mut oauth {
         let secret = oauth.client_secret.take();
         oauth.client_secret = secret.map(|it| it.in_folder(tree.variables.folder));

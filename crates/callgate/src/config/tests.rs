@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use callgate_auth::OAuth;
-use callgate_auth::{Origin, Source};
+use callgate_auth::{OAuth, Origin, Source};
+use callgate_gate::LedgerOptions;
+use callgate_policy::ToolName;
 use callgate_servers::{Http, ServerSpec, Stdio, Transport};
 
 use super::*;
@@ -12,16 +13,15 @@ mod edits;
 mod files;
 mod keys;
 mod mistakes;
+mod patch;
 mod shared;
 mod trust;
-mod users;
 
 const SECRET: &str = "hunter2";
 
 fn environment(name: &str) -> Option<String> {
     match name {
         "TOKEN" => Some(SECRET.to_owned()),
-        "LONG_TOKEN" => Some(format!("{SECRET}-0123456789")),
         "PROGRAM" => Some("node".to_owned()),
         "EMPTY" => Some(String::new()),
         "REFERENCE" => Some("${TOKEN}".to_owned()),
@@ -29,6 +29,16 @@ fn environment(name: &str) -> Option<String> {
         "HOST" => Some("example.com".to_owned()),
         "ROOT" => Some("/".to_owned()),
         _ => None,
+    }
+}
+
+/// The names of a tool by its function alone.
+fn tool(function: &str) -> ToolName<'_> {
+    ToolName {
+        function,
+        aliases: &[],
+        server: "",
+        tool: "",
     }
 }
 
@@ -44,7 +54,7 @@ fn read_in(folder: &str, name: &str, text: &str) -> Result<Config, ConfigError> 
         folder: folder.to_owned(),
         shown: Path::new(name).to_owned(),
     };
-    super::read(text, &place, &environment)
+    super::read::<Unread>(text, &place, &environment).map(|it| it.0)
 }
 
 fn server(config: &Config) -> &ServerSpec {

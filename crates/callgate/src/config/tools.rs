@@ -1,28 +1,16 @@
 //! `tools`: visibility, keywords and always-on of tools, by patterns over their names.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool};
-use callgate_policy::{Finding, OtherNames, Pattern, nearest_tool};
-use jsonc_parser::ast::Value;
+use callgate_policy::{KnownTools, Pattern, ToolName, Unmatched};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-use super::tree::Tree;
-use crate::names::did_you_mean;
+use super::fields::{Entries, PatternKey};
 
-/// The most bytes of one keyword.
+/// The maximum length of a keyword, in bytes.
 const MAX_KEYWORD: usize = 100;
-
-/// Reads `tools`.
-pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, settings: &mut ToolSettings) {
-    for member in tree.members(section) {
-        let setting = tree.read(&member.value).unwrap_or_default();
-        if let Some(pattern) = tree.pattern(member) {
-            settings.set(pattern, setting);
-        }
-    }
-}
 
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let keywords = Vec::<String>::deserialize(deserializer)?;
@@ -36,43 +24,52 @@ fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
     Ok(keywords)
 }
 
-/// Visibility and keywords of tools, by patterns over their generated names and long names.
+/// Visibility and keywords of tools, by patterns over their names.
 ///
 /// Several patterns may match a tool: it has the keywords of all of them, and is always on or
-/// hidden if one of them says so; to hide, a pattern may also match one of the tool's other names
-/// ([`OtherNames`]). Of the other visibilities, that of the first pattern with the most characters
-/// besides `*` counts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// hidden if one of them says so; patterns that hide match as deny rules do. Of the other
+/// visibilities, that of the first pattern with the most characters besides `*` counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(from = "Entries<PatternKey, ToolSetting>")]
+#[schemars(with = "Entries<PatternKey, ToolSetting>")]
 pub struct ToolSettings {
     entries: Vec<(Pattern, ToolSetting)>,
 }
 
+impl From<Entries<PatternKey, ToolSetting>> for ToolSettings {
+    fn from(entries: Entries<PatternKey, ToolSetting>) -> Self {
+        let entries = entries.0.into_iter();
+        Self {
+            entries: entries.map(|(key, setting)| (key.0, setting)).collect(),
+        }
+    }
+}
+
 /// The settings of one pattern.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ToolSetting {
-    /// The visibility of its tools. Default: as other patterns say, else [`Visibility::Native`].
+    /// The places where its tools are shown. Default: as other patterns say, else `native`.
     pub visibility: Option<Visibility>,
-    /// Words by which its tools are found besides those of their definitions.
+    /// Further words to find the tools by; each 1 to 100 bytes. Default: none.
     #[serde(deserialize_with = "keywords")]
     pub keywords: Vec<String>,
-    /// Its tools are shown even where not all of them can be, and where they are otherwise
-    /// on demand.
+    /// Declare its tools where not all can be, and list them in `native` mode. Default: `false`.
     pub always_on: bool,
 }
 
 /// The places where a tool is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Visibility {
-    /// All places.
+    /// Wherever tools are shown.
     #[default]
     Native,
-    /// Search, details and declarations, but not the tools that are passed through one by one.
+    /// In search, details and declarations, but not passed through in `native` mode.
     OnDemand,
-    /// Nowhere: it cannot be seen, found or called.
+    /// In no list, search or declaration, and not callable.
     Hidden,
 }
 
@@ -87,11 +84,11 @@ impl ToolSettings {
         self.entries.push((pattern, setting));
     }
 
-    /// The visibility of this function's tool.
-    pub fn visibility(&self, function: &str, names: Option<&Arc<OtherNames>>) -> Visibility {
+    /// The visibility of a tool.
+    pub fn visibility(&self, tool: ToolName<'_>) -> Visibility {
         let mut decided = Visibility::default();
         let mut max = None;
-        for (pattern, setting) in self.of(function, names) {
+        for (pattern, setting) in self.of(tool) {
             let literal = pattern.as_str().chars().filter(|c| *c != '*').count();
             match setting.visibility {
                 Some(Visibility::Hidden) => return Visibility::Hidden,
@@ -104,56 +101,35 @@ impl ToolSettings {
         decided
     }
 
-    /// True if the tool of this function, with these other names, is hidden.
-    pub fn hides(&self, function: &str, other_names: &OtherNames) -> bool {
+    /// True if a tool is hidden.
+    pub fn hides(&self, tool: ToolName<'_>) -> bool {
         let mut entries = self.entries.iter();
-        entries.any(|(pattern, setting)| {
-            setting.hides() && (pattern.matches(function) || other_names.any_matches(pattern))
-        })
+        entries.any(|(pattern, setting)| setting.hides() && pattern.matches(tool, false))
     }
 
-    /// Words by which this function's tool is found, each once.
-    pub fn keywords<'s>(
-        &'s self,
-        function: &'s str,
-        names: Option<&'s Arc<OtherNames>>,
-    ) -> Vec<&'s str> {
-        let words = self
-            .of(function, names)
-            .flat_map(|(_, setting)| &setting.keywords);
+    /// Words by which a tool is found, each once.
+    pub fn keywords(&self, tool: ToolName<'_>) -> Vec<&str> {
+        let words = self.of(tool).flat_map(|(_, setting)| &setting.keywords);
         let words: BTreeSet<&str> = words.map(String::as_str).collect();
         words.into_iter().collect()
     }
 
-    /// True if this function's tool is shown even where not all can be.
-    pub fn always_on(&self, function: &str, names: Option<&Arc<OtherNames>>) -> bool {
-        self.of(function, names)
-            .any(|(_, setting)| setting.always_on)
+    /// True if a tool is shown even where not all can be.
+    pub fn always_on(&self, tool: ToolName<'_>) -> bool {
+        self.of(tool).any(|(_, setting)| setting.always_on)
     }
 
-    /// The patterns that match none of these tools, hidden ones among them, and none that
-    /// `may` be there.
-    pub(crate) fn unmatched(
-        &self,
-        catalog: &Catalog,
-        may: impl Fn(&Pattern) -> bool,
-    ) -> Vec<Finding> {
+    /// The patterns that match no tool of the catalog, hidden ones among them.
+    pub(crate) fn unmatched(&self, catalog: &Catalog, known: &KnownTools<'_>) -> Vec<Unmatched> {
         let unmatched = self.entries.iter().filter(|(pattern, setting)| {
-            let is_for = |tool: &Tool| {
-                pattern.means(&tool.function, Some(&tool.other_names))
-                    || setting.hides() && tool.other_names.any_matches(pattern)
-            };
-            !catalog.with_hidden().any(is_for) && !may(pattern)
+            let is_for = |tool: &Tool| pattern.matches(tool.name(), !setting.hides());
+            !catalog.with_hidden().any(is_for) && !known.may_come(pattern.as_str())
         });
-        let names = || {
-            let tools = catalog.tools().iter();
-            tools.map(|tool| (tool.function.as_str(), tool.definition.server.as_str()))
-        };
         let unmatched = unmatched.map(|(pattern, setting)| {
             let what = format!("{:?} in \"tools\"", pattern.as_str());
-            let near = nearest_tool(pattern.as_str(), names);
-            Finding {
-                message: format!("{what} matches no tool{}", did_you_mean(near.as_deref())),
+            let advice = (known.advice)(pattern.as_str());
+            Unmatched {
+                message: format!("{what} matches no tool{advice}"),
                 what,
                 forbids: setting.hides(),
             }
@@ -161,13 +137,9 @@ impl ToolSettings {
         unmatched.collect()
     }
 
-    fn of<'s>(
-        &'s self,
-        function: &'s str,
-        names: Option<&'s Arc<OtherNames>>,
-    ) -> impl Iterator<Item = &'s (Pattern, ToolSetting)> {
+    fn of(&self, tool: ToolName<'_>) -> impl Iterator<Item = &(Pattern, ToolSetting)> {
         let entries = self.entries.iter();
-        entries.filter(move |(pattern, _)| pattern.means(function, names))
+        entries.filter(move |(pattern, _)| pattern.matches(tool, true))
     }
 }
 
@@ -180,6 +152,8 @@ impl ToolSetting {
 #[cfg(test)]
 mod tests {
     use callgate_catalog::ToolDefinition;
+    use callgate_policy::UnlistedServer;
+    use jiff::Timestamp;
     use serde_json::json;
 
     use super::*;
@@ -205,8 +179,30 @@ mod tests {
         settings
     }
 
-    fn messages(found: Vec<Finding>) -> Vec<String> {
-        found.into_iter().map(|finding| finding.message).collect()
+    fn name(function: &str) -> ToolName<'_> {
+        ToolName {
+            function,
+            aliases: &[],
+            server: "",
+            tool: "",
+        }
+    }
+
+    /// The messages about patterns without a match, if these servers have not listed their tools.
+    fn unmatched(
+        settings: &ToolSettings,
+        catalog: &Catalog,
+        unlisted: &[UnlistedServer<'_>],
+    ) -> Vec<String> {
+        let known = KnownTools {
+            tools: Vec::new(),
+            uncallable: Vec::new(),
+            unlisted: unlisted.to_vec(),
+            advice: &|_| String::new(),
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let unmatched = settings.unmatched(catalog, &known);
+        unmatched.into_iter().map(|it| it.message).collect()
     }
 
     #[test]
@@ -230,65 +226,52 @@ mod tests {
             ("git_push", Visibility::Hidden),
         ] {
             assert_eq!(
-                settings.visibility(function, None),
+                settings.visibility(name(function)),
                 visibility,
                 "{function}"
             );
-            let hides = settings.hides(function, &OtherNames::new(None, "other"));
+            let hides = settings.hides(name(function));
             assert_eq!(hides, visibility == Visibility::Hidden);
         }
-        assert_eq!(settings.keywords("git_log", None), ["any", "vcs"]);
-        assert_eq!(settings.keywords("fs_read", None), ["any", "vcs"]);
-        assert!(settings.always_on("git_status", None) && !settings.always_on("git_log", None));
+        assert_eq!(settings.keywords(name("git_log")), ["any", "vcs"]);
+        assert_eq!(settings.keywords(name("fs_read")), ["any", "vcs"]);
+        assert!(settings.always_on(name("git_status")) && !settings.always_on(name("git_log")));
         assert_eq!(
-            messages(
-                settings.unmatched(&catalog(&[("git", "log"), ("fs", "read")]), |pattern| {
-                    pattern.as_str() == "git_push"
-                })
-            ),
+            unmatched(&settings, &catalog(&[("git", "log"), ("fs", "read")]), &[]),
             [
                 r#""*_push" in "tools" matches no tool"#,
                 r#""git_status" in "tools" matches no tool"#,
+                r#""git_push" in "tools" matches no tool"#,
             ]
         );
     }
 
-    /// A tool that has one name with another beside it, and one without.
     #[test]
-    fn hidden_setting_applies_to_all_names() {
+    fn hiding_pattern_matches_the_aliases() {
         let settings = settings(&[
             ("s_get_user", Some(Visibility::Hidden), &["word"], true),
             ("s_get_u*", Some(Visibility::OnDemand), &["other"], false),
-            (
-                "s_put_user_ba0d75ee",
-                Some(Visibility::Hidden),
-                &["word"],
-                true,
-            ),
-            ("s_cut_user_a1a1a1a1", Some(Visibility::OnDemand), &[], true),
+            ("s/put_user", Some(Visibility::Hidden), &[], false),
+            ("s_put_user_ba0d75ee", Some(Visibility::Hidden), &[], false),
+            ("t_cut_user", Some(Visibility::Hidden), &[], false),
         ]);
-        let catalog = catalog(&[
-            ("s", "get-user"),
-            ("s", "get_user"),
-            ("s", "put_user"),
-            ("s", "cut_user"),
-        ]);
-        let hidden: Vec<&str> = catalog
-            .tools()
-            .iter()
-            .filter(|tool| settings.hides(&tool.function, &tool.other_names))
-            .map(|tool| tool.function.as_str())
-            .collect();
+        let catalog = catalog(&[("s", "get-user"), ("s", "get_user"), ("s", "put_user")]);
+        let tools = || catalog.tools().iter();
+        let hidden = tools().filter(|tool| settings.hides(tool.name()));
+        let hidden: Vec<&str> = hidden.map(|tool| tool.function.as_str()).collect();
         assert_eq!(
             hidden,
             ["s_get_user_c97c69b6", "s_get_user_7e0bb0c2", "s_put_user"]
         );
-        assert_eq!(settings.keywords("s_get_user_7e0bb0c2", None), ["other"]);
-        assert!(settings.keywords("s_put_user", None).is_empty());
-        assert!(!settings.always_on("s_put_user", None));
+        assert_eq!(settings.keywords(catalog.tools()[1].name()), ["other"]);
+        assert!(!tools().any(|tool| settings.always_on(tool.name())));
+        let unlisted = UnlistedServer {
+            server: "t",
+            prefix: Some("t_"),
+        };
         assert_eq!(
-            messages(settings.unmatched(&catalog, |_| false)),
-            [r#""s_cut_user_a1a1a1a1" in "tools" matches no tool"#]
+            unmatched(&settings, &catalog, &[unlisted]),
+            [r#""s_put_user_ba0d75ee" in "tools" matches no tool"#]
         );
     }
 }

@@ -1,19 +1,20 @@
 //! The tree of a file: serde reads it, and each mistake gets its place.
 //!
-//! [`Tree::read`] goes on after a mistake: it leaves the member or element with the mistake
-//! out and reads again, so that every mistake of a file is reported at once.
+//! [`Tree::read`] goes on after a mistake: it skips the member or element with the mistake and reads
+//! again, so that every mistake of a file is reported at once. (`serde_path_to_error` stops at the
+//! first mistake.)
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use callgate_policy::{Pattern, PatternError, nearest};
+use callgate_text::nearest;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
 use serde::de::DeserializeOwned;
 
-use super::deserializer::{Mistake, Node, Wrong, type_of};
+use super::deserializer::{Mistake, Node, Wrong};
 use super::error::{LeftOut, Problem};
 use super::expand::{Unexpanded, Variables};
 use super::foreign::{OTHER_CLIENTS, RESTRAINTS, SYNONYMS};
@@ -32,7 +33,7 @@ pub(super) const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The most mistakes and unknown keys of one value that are looked for.
+/// The maximum number of mistakes and unknown keys that are reported.
 const MAX_MISTAKES: usize = 1_000;
 
 /// A file that is being read, and the problems found so far.
@@ -41,7 +42,7 @@ pub(super) struct Tree<'a> {
     pub(super) root: &'a Value<'a>,
     pub(super) shown: &'a Path,
     pub(super) variables: Variables<'a>,
-    /// Other clients share the file: their keys are no mistakes.
+    /// True if other clients share the file: their keys are not mistakes.
     pub(super) is_shared: bool,
     pub(super) problems: RefCell<Vec<Problem>>,
     pub(super) warnings: RefCell<Vec<Problem>>,
@@ -49,14 +50,14 @@ pub(super) struct Tree<'a> {
     pub(super) lost: RefCell<Vec<LeftOut>>,
     /// Servers whose entries name unset variables: the place of the first, and all names.
     pub(super) unset: RefCell<BTreeMap<String, (usize, Vec<String>)>>,
-    /// The beginnings of members and elements that are not read; true for one with a mistake.
+    /// The starts of members and elements that are not read; true for one with a mistake.
     pub(super) left_out: RefCell<HashMap<usize, bool>>,
-    /// Values of environment variables, each with the place of the text it was put into.
-    pub(super) used: RefCell<Vec<(usize, String, String)>>,
+    /// Values of environment variables, by the place of the text with the reference and by name.
+    pub(super) used: RefCell<BTreeMap<(usize, String), String>>,
 }
 
 impl<'a> Tree<'a> {
-    /// Deserializes a value. Each mistake is reported, and the member with it left out.
+    /// Deserializes a value. Each mistake is reported, and the member that has it is skipped.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value<'_>) -> Option<T> {
         // Each costs a reading of the whole value.
         for _ in 0..MAX_MISTAKES {
@@ -75,28 +76,27 @@ impl<'a> Tree<'a> {
         None
     }
 
+    /// The member that these keys lead to.
+    pub(super) fn member(&self, keys: &[&str]) -> Option<&'a ObjectProp<'a>> {
+        let (last, path) = keys.split_last()?;
+        let object = path
+            .iter()
+            .try_fold(self.root, |value, key| get(value, key))?;
+        let mut members = object.as_object()?.properties.iter();
+        members.find(|it| it.name.as_str() == *last && self.is_read(it.range.start))
+    }
+
     /// The value that these keys lead to.
     pub(super) fn find(&self, keys: &[&str]) -> Option<&'a Value<'a>> {
-        keys.iter().try_fold(self.root, |value, key| {
-            let mut members = value.as_object()?.properties.iter();
-            let found = members.find(|it| it.name.as_str() == *key && self.is_read(it.range.start));
-            found.map(|member| &member.value)
-        })
+        self.member(keys).map(|member| &member.value)
     }
 
-    /// The members of an object. Another value is reported.
-    pub(super) fn members<'v>(&self, value: &'v Value<'v>) -> Vec<&'v ObjectProp<'v>> {
-        let Value::Object(object) = value else {
-            self.wrong_type(value, "an object");
-            return Vec::new();
-        };
-        let members = object.properties.iter();
-        members
-            .filter(|member| self.is_read(member.range.start))
-            .collect()
+    /// The place of the value that these keys lead to, or of the whole file.
+    pub(super) fn place(&self, keys: &[&str]) -> usize {
+        self.find(keys).unwrap_or(self.root).range().start
     }
 
-    /// True if part of a value was left out for a mistake, so that others may follow from it.
+    /// True if part of a value was skipped for a mistake, from which further ones may follow.
     pub(super) fn has_mistake(&self, range: Range) -> bool {
         let left_out = self.left_out.borrow();
         let mut mistakes = left_out.iter().filter(|(_, is_mistake)| **is_mistake);
@@ -107,25 +107,12 @@ impl<'a> Tree<'a> {
         !self.left_out.borrow().contains_key(&start)
     }
 
-    /// The pattern that is a member's name. A malformed one is reported.
-    pub(super) fn pattern(&self, member: &ObjectProp<'_>) -> Option<Pattern> {
-        let malformed = |error: &PatternError| self.error(member.range.start, &error.to_string());
-        let pattern = Pattern::new(member.name.as_str());
-        pattern.inspect_err(malformed).ok()
-    }
-
-    /// Reports a value of a wrong type, without showing it.
-    pub(super) fn wrong_type(&self, value: &Value<'_>, wanted: &str) {
-        let clause = format!("must be {wanted}, and this is {}", type_of(value));
-        self.wrong(value, &clause);
-    }
-
     /// Reports an error of a value: its key, and a clause about it.
     pub(super) fn wrong(&self, value: &Value<'_>, clause: &str) {
         self.error_of(value.range().start, clause);
     }
 
-    /// Reports an error of the value that these keys lead to from another one.
+    /// Reports an error of the value that these keys lead to, from this value.
     pub(super) fn wrong_at(&self, value: &Value<'_>, keys: &[&str], clause: &str) {
         let found = keys.iter().try_fold(value, |value, key| get(value, key));
         self.wrong(found.unwrap_or(value), clause);
@@ -180,7 +167,7 @@ impl<'a> Tree<'a> {
         lost
     }
 
-    /// Reports an error, or a warning if it is about what may be another client's.
+    /// Reports an error, or a warning for a key that may belong to another client.
     pub(super) fn error_unless(&self, is_foreign: bool, at: usize, message: &str) {
         if is_foreign {
             self.warning(at, message);
@@ -212,7 +199,7 @@ impl<'a> Tree<'a> {
 
     /// Reports a mistake. Returns false for a key that may be another client's.
     fn report(&self, mistake: &Mistake) -> bool {
-        // It may follow from what was left out.
+        // It may follow from a mistake that is reported already.
         let Some(range) = mistake.range.filter(|range| !self.has_mistake(*range)) else {
             return true;
         };
@@ -273,7 +260,7 @@ impl<'a> Tree<'a> {
             let clause = "has a NUL character; remove it";
             return Err(Unexpanded::Wrong(clause.to_owned()));
         }
-        let used = used.into_iter().map(|(name, value)| (at, name, value));
+        let used = used.into_iter().map(|(name, value)| ((at, name), value));
         self.used.borrow_mut().extend(used);
         Ok(expanded)
     }
@@ -282,8 +269,8 @@ impl<'a> Tree<'a> {
     pub(super) fn used_in(&self, values: &[Option<&Value<'_>>]) -> BTreeMap<String, String> {
         let used = self.used.borrow();
         let inside = |at: &usize| values.iter().flatten().any(|it| contains(it.range(), *at));
-        let used = used.iter().filter(|(at, ..)| inside(at));
-        used.map(|(_, name, value)| (name.clone(), value.clone()))
+        let used = used.iter().filter(|((at, _), _)| inside(at));
+        used.map(|((_, name), value)| (name.clone(), value.clone()))
             .collect()
     }
 

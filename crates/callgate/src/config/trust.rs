@@ -47,7 +47,7 @@ type Setting = (Vec<String>, String);
 pub struct Effects(BTreeSet<Setting>);
 
 impl Effects {
-    /// The effects of a file's text. A text that is not JSON has none, and is never loaded.
+    /// The effects of a file's text. A text that is not JSON has no effects, and is never loaded.
     pub fn of(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut effects = Self::default();
@@ -267,8 +267,8 @@ impl TrustStore {
         }
     }
 
-    /// The reason why the file may not be used yet; `None` if these effects are accepted. A
-    /// record that cannot be read counts as none.
+    /// The reason why the file may not be used yet; `None` if these effects are accepted. An
+    /// unreadable record counts as missing.
     pub fn review(&self, file: &Path, effects: &Effects) -> Option<Review> {
         let Some(accepted) = self.accepted(file) else {
             return Some(Review::New);

@@ -2,25 +2,28 @@
 
 use std::time::Duration;
 
-/// The least memory that a script can have: an isolate does not start with less.
-pub const LEAST_MEMORY: u64 = 16 << 20;
+/// The minimum memory of a script: an isolate does not start with less.
+pub const MIN_MEMORY: u64 = 16 << 20;
+
+/// A text that is no duration or no size. It says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ValueError(pub(super) String);
 
 /// Reads a duration such as `500ms`, `2s`, `1.5m` or `1h`.
 ///
 /// # Errors
 ///
-/// A text about it, for another form, zero, and more than a hundred years.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
+/// [`ValueError`] for any other form, zero, and more than a hundred years.
+pub fn parse_duration(text: &str) -> Result<Duration, ValueError> {
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let form = "write a number and ms, s, m or h, such as \"500ms\" or \"2s\"";
     let seconds = read(text, "duration", &units, form)?;
     if seconds > 100.0 * 366.0 * 86_400.0 {
-        return Err(format!(
-            "{text:?} is too large a duration; the longest is a hundred years"
-        ));
+        return Err(too_large(text, "duration", "a hundred years"));
     }
     match Duration::from_secs_f64(seconds) {
-        Duration::ZERO => Err(nothing(text, "duration")),
+        Duration::ZERO => Err(zero(text, "duration")),
         duration => Ok(duration),
     }
 }
@@ -30,8 +33,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 ///
-/// A text about it, for another form, less than a byte, and 2^53 bytes or more.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
+/// [`ValueError`] for any other form, less than a byte, and 2^53 bytes or more.
+pub fn parse_bytes(text: &str) -> Result<u64, ValueError> {
     let (kilo, kibi) = (1e3_f64, 1024_f64);
     let units = [
         ("b", 1.0),
@@ -44,10 +47,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     ];
     let form = "write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"";
     match read(text, "size", &units, form)? {
-        bytes if bytes < 1.0 => Err(nothing(text, "size")),
-        bytes if bytes >= 2_f64.powi(53) => Err(format!(
-            "{text:?} is too large a size; the largest is below 2^53 bytes"
-        )),
+        bytes if bytes < 1.0 => Err(zero(text, "size")),
+        bytes if bytes >= 2_f64.powi(53) => Err(too_large(text, "size", "below 2^53 bytes")),
         bytes => Ok(bytes as u64),
     }
 }
@@ -56,19 +57,18 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 ///
-/// A text about it, also for less than [`LEAST_MEMORY`].
-pub fn parse_memory(text: &str) -> Result<u64, String> {
+/// [`ValueError`] also for less than [`MIN_MEMORY`].
+pub fn parse_memory(text: &str) -> Result<u64, ValueError> {
     match parse_bytes(text)? {
-        bytes if bytes < LEAST_MEMORY => {
-            let (fault, advice) = ("too little memory", "a script needs \"16MiB\" at least");
-            Err(format!("{text:?} is {fault}; {advice}"))
-        }
+        bytes if bytes < MIN_MEMORY => Err(ValueError(format!(
+            "{text:?} is too little memory; a script needs \"16MiB\" at least"
+        ))),
         bytes => Ok(bytes),
     }
 }
 
 /// Reads a decimal number and one of these units, such as `1.5 MiB`.
-fn read(text: &str, name: &str, units: &[(&str, f64)], form: &str) -> Result<f64, String> {
+fn read(text: &str, name: &str, units: &[(&str, f64)], form: &str) -> Result<f64, ValueError> {
     let number_and_unit = || {
         let trimmed = text.trim();
         let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
@@ -78,9 +78,17 @@ fn read(text: &str, name: &str, units: &[(&str, f64)], form: &str) -> Result<f64
         let is_decimal = number.starts_with(|c: char| c.is_ascii_digit()) && !number.ends_with('.');
         Some(number.parse::<f64>().ok().filter(|_| is_decimal)? * size)
     };
-    number_and_unit().ok_or_else(|| format!("{text:?} is not a {name}; {form}"))
+    number_and_unit().ok_or_else(|| ValueError(format!("{text:?} is not a {name}; {form}")))
 }
 
-fn nothing(text: &str, name: &str) -> String {
-    format!("{text:?} is zero; the {name} must be greater than zero")
+fn zero(text: &str, name: &str) -> ValueError {
+    ValueError(format!(
+        "{text:?} is zero; the {name} must be greater than zero"
+    ))
+}
+
+fn too_large(text: &str, name: &str, max: &str) -> ValueError {
+    ValueError(format!(
+        "{text:?} is too large; the maximum {name} is {max}"
+    ))
 }

@@ -7,19 +7,22 @@ use std::time::Duration;
 
 use callgate_auth::{Browser, OpenUrl};
 use callgate_gate::{
-    Asker, Definitions, GrantStore, LedgerFile, LedgerOptions, LedgerSink, Reviewer, Setup,
+    Asker, Definitions, GrantStore, LedgerFile, LedgerOptions, LedgerSink, People, Records,
+    Reviewer, RunOptions, RunRules, Setup,
 };
+use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 use callgate_servers::{
     Audience, Caller, Connect, Phase, ServerSpec, ServerState, Servers, Status, Transport,
 };
+use callgate_text::nearest;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::Gate;
 use crate::cache::Cache;
+use crate::choices::CheckMode;
 use crate::config::{CacheConfig, Config, ModelsConfig};
 use crate::error::{GateError, GateErrorKind};
 use crate::keep_in_file::KeepInFile;
@@ -32,7 +35,6 @@ use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::search::vectors::Vectors;
 use crate::setters::setters;
-use crate::settings::CheckMode;
 use crate::type_check::TypeChecker;
 use crate::workers::{Workers, default_program};
 
@@ -68,10 +70,6 @@ impl GateBuilder {
     /// Takes all settings from a configuration.
     pub fn config(mut self, config: &Config) -> Self {
         let before = std::mem::replace(&mut self.config, config.clone());
-        let result = usize::try_from(config.limits.reply_bytes).unwrap_or(usize::MAX);
-        for server in &mut self.config.servers {
-            server.max_message_bytes = result;
-        }
         self.config.servers.splice(0..0, before.servers);
         self.config.skills.splice(0..0, before.skills);
         self.keep = Some(Arc::new(KeepInFile(config.path.clone())));
@@ -96,11 +94,13 @@ impl GateBuilder {
         limits(self, limits: Limits) { self.config.limits = limits; }
 
         /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
+        #[doc(hidden)]
         models(self, models: ModelsConfig) { self.config.models = models; }
 
         /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
         /// Servers learn its abilities when they are connected to; if the caller of a run offers
         /// more, only servers of the newest revision can use that.
+        #[doc(hidden)]
         caller(self, caller: Arc<dyn Caller>) { self.caller = Some(caller); }
 
         /// Sets the audience of errors, reports and reasons. Default: [`Audience::Operator`].
@@ -110,6 +110,7 @@ impl GateBuilder {
         asker(self, asker: Arc<dyn Asker>) { self.asker = Some(asker); }
 
         /// Sets the rules over data between servers. Default: none, so flows are recorded and pass.
+        #[doc(hidden)]
         flow_rules(self, rules: FlowRules) { self.config.flows = rules; }
 
         /// Adds a reviewer of arguments and results.
@@ -132,10 +133,17 @@ impl GateBuilder {
         ///
         /// A login has five minutes, within the call's time limit. A page that a person refused is
         /// not shown again; calls fail until another login.
+        #[doc(hidden)]
         browser(self, browser: Arc<dyn OpenUrl>) { self.browser = Some(Browser::new(browser)); }
 
         /// Sets the ledger's file. A call that cannot be written to it is not sent.
-        ledger(self, file: Option<(PathBuf, LedgerOptions)>) { self.config.ledger = file; }
+        ledger(self, file: impl Into<PathBuf>) {
+            self.config.ledger = Some((file.into(), LedgerOptions::default()));
+        }
+
+        /// Sets the ledger's file and its options, or takes it away.
+        #[doc(hidden)]
+        ledger_file(self, file: Option<(PathBuf, LedgerOptions)>) { self.config.ledger = file; }
 
         /// Adds a receiver of the ledger's events, beside its file. A call whose event it fails to
         /// record is not sent.
@@ -143,12 +151,13 @@ impl GateBuilder {
 
         /// Sets the worker program. Default: this executable if it has called
         /// `worker_main_if_requested`, else `callgate-worker` beside it.
-        worker_binary(self, program: impl Into<WorkerProgram>) {
-            self.worker = Some(program.into());
+        worker_binary(self, program: impl Into<PathBuf>) {
+            self.worker = Some(WorkerProgram::Path(program.into()));
         }
 
         /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has,
         /// and at least Landlock and seccomp.
+        #[doc(hidden)]
         jail(self, jail: JailOptions) { self.config.jail = jail; }
 
         /// Sets the number of workers that wait for a script. Default: 1. More wait while runs
@@ -156,6 +165,7 @@ impl GateBuilder {
         spare_workers(self, spares: usize) { self.spares = Some(spares); }
 
         /// Sets shared workers, in place of the gate's own.
+        #[doc(hidden)]
         workers(self, workers: Workers) { self.workers = Some(workers); }
 
         /// Sets the mode of the type check. Default: [`CheckMode::On`].
@@ -171,18 +181,22 @@ impl GateBuilder {
         /// Sets how long [`GateBuilder::build`] waits for servers whose tools are not known, and that
         /// it does not wait for others. Default: it waits for every server that starts. Those that
         /// are late are connected to all the same, and their tools come in.
+        #[doc(hidden)]
         patience(self, patience: Duration) { self.patience = Some(patience); }
 
         /// Sets a listener that hears which servers are still waited for, whenever that changes.
+        #[doc(hidden)]
         on_waiting(self, awaiting: impl Fn(&[String]) + Send + Sync + 'static) {
             self.awaiting = Some(Arc::new(awaiting));
         }
 
         /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. If the folder
         /// cannot be used, [`Gate::warnings`] says so.
+        #[doc(hidden)]
         cache(self, cache: Option<CacheConfig>) { self.cache = cache; }
 
         /// Sets the cache's scope: gates of different scopes share nothing in one folder.
+        #[doc(hidden)]
         cache_scope(self, scope: impl Into<String>) { self.cache_scope = Some(scope.into()); }
     }
 
@@ -228,7 +242,7 @@ impl GateBuilder {
             names: ServerNames::new(in_use, config.disabled, reasons.collect()),
             withheld: config.withheld.into_iter().map(with_prefix).collect(),
             consults: extraction.into_iter().chain(search).collect(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
             pending: Mutex::default(),
         };
         let live = LiveCatalog::follow(connections, lint, cache.clone(), self.awaiting).await;
@@ -249,15 +263,23 @@ impl GateBuilder {
         let vectors = Arc::new(Vectors::new(Arc::clone(&models), folder));
         let searcher = Searcher::new(Arc::clone(&live), vectors, config.search, self.audience);
         let setup = Setup {
-            rules: Arc::clone(&lint.rules),
-            asker: self.asker,
-            keep: self.keep,
-            definitions: cache.map(|cache| cache as Arc<dyn Definitions>),
-            sinks,
-            flows: Arc::clone(&lint.flows),
-            reviewers: self.reviewers,
-            audience: self.audience,
-            ..Setup::default()
+            rules: RunRules {
+                calls: Arc::clone(&lint.rules),
+                flows: Arc::clone(&lint.flows),
+                ..RunRules::default()
+            },
+            people: People {
+                asker: self.asker,
+                reviewers: self.reviewers,
+                caller: None,
+                audience: self.audience,
+            },
+            records: Records {
+                keep: self.keep,
+                definitions: cache.map(|cache| cache as Arc<dyn Definitions>),
+                sinks,
+            },
+            options: RunOptions::default(),
         };
         Ok(Gate {
             setup,

@@ -105,15 +105,17 @@ impl Gate {
         };
         let function = request.function.as_str();
         let mut setup = self.setup(&request.settings);
-        setup.one_call = true;
+        setup.options.one_call = true;
         let run = Dispatcher::new(self.live.connections.clone(), setup);
         let arguments = without_lone_surrogates(request.arguments);
         let calling = async {
             match self.live.tool_in_time(function, &mut options).await? {
                 Some(tool) => run.call(&tool, arguments, options).await,
                 None => {
-                    let (code, message) =
-                        (code::INVALID_ARGUMENTS, self.unknown_tool_message(function));
+                    let (code, message) = (
+                        code::INVALID_ARGUMENTS,
+                        self.view().unknown_tool_message(function),
+                    );
                     Err(CallError::protocol(function, "", code, message))
                 }
             }

@@ -11,7 +11,6 @@ use std::str::FromStr;
 use callgate_catalog::{Catalog, Tool};
 use serde_json::{Value, json};
 
-use super::Gate;
 use schema::Fitted;
 
 /// The most characters of a description for OpenAI.
@@ -74,22 +73,7 @@ impl FromStr for ExportFormat {
     }
 }
 
-impl Gate {
-    /// The chosen tools in a provider's form, without tools that the rules deny. Tools that
-    /// `defer` accepts are left for the provider's own search to load, if it has one. The end
-    /// of the part worth caching is marked, if the provider has such a mark.
-    pub fn export(
-        &self,
-        format: ExportFormat,
-        choose: impl Fn(&str) -> bool,
-        defer: impl Fn(&str) -> bool,
-    ) -> Exported {
-        let chosen = |function: &str| choose(function) && !self.denies(function);
-        exported(&self.live.catalog(), format, chosen, defer)
-    }
-}
-
-fn exported(
+pub(super) fn exported(
     catalog: &Catalog,
     format: ExportFormat,
     choose: impl Fn(&str) -> bool,

@@ -8,11 +8,11 @@ pub(crate) mod preview;
 pub(crate) mod run;
 pub(crate) mod servers;
 pub(crate) mod tools;
+pub(crate) mod view;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use callgate_gate::{DryRun, Setup};
+use callgate_gate::Setup;
 use callgate_sandbox::{Launcher, Limits};
 use callgate_servers::{Caller, Root};
 
@@ -56,60 +56,19 @@ impl Gate {
         warnings
     }
 
-    /// Rules, labels and settings that match no tool, or never decide anything, with reasons.
+    /// Warnings about rules, labels and settings without effect, with reasons.
     ///
     /// Rules about servers without a known list of tools are left out. When lists of tools
     /// change, new warnings are logged, each once.
     pub fn unmatched_rules(&self) -> Vec<String> {
         self.live
             .lint
-            .find(&self.live.catalog(), &self.live.servers())
-    }
-
-    /// Those of them that should forbid something. Without
-    /// [`GateBuilder::allow_unmatched`](crate::GateBuilder::allow_unmatched), they keep a gate from
-    /// being built.
-    pub fn void_rules(&self) -> Vec<String> {
-        let servers = self.live.servers();
-        self.live.lint.void_messages(&self.live.catalog(), &servers)
-    }
-
-    /// The native TypeScript that checks scripts, with its version.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none, and what to do.
-    pub fn typescript(&self) -> Result<String, String> {
-        self.checker.program()
-    }
-
-    /// The cache's folder; `None` if it is switched off.
-    ///
-    /// # Errors
-    ///
-    /// Why there is no cache, though there should be one.
-    pub fn cache_folder(&self) -> Result<Option<PathBuf>, String> {
-        match &self.uncached {
-            Some(reason) => Err(reason.clone()),
-            None => Ok(self.live.cache.as_ref().map(|cache| cache.folder())),
-        }
-    }
-
-    /// Patterns and names of a dry run that match no tool, with the same exception.
-    pub fn unmatched_in(&self, dry_run: &DryRun) -> Vec<String> {
-        let servers = self.live.servers();
-        let catalog = self.live.catalog();
-        self.live.lint.of_dry_run(dry_run, &catalog, &servers)
+            .warnings(&self.live.catalog(), &self.live.servers())
     }
 
     /// The limits of a run that brings none of its own.
     pub fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    /// The skills that the gate was made for, in the order they were named.
-    pub fn skills(&self) -> &[Skill] {
-        &self.skills
     }
 
     /// Ends the servers and the type checker.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::Gate;
 use crate::model_tools::EXTRACTION;
 use crate::models::NoAnswer;
-use crate::names::{HostFunction, unknown_tool_message};
+use crate::names::{HostFunction, NameProblem};
 use crate::read_script::read;
 use crate::report::text::write_check;
 use crate::report::{RunReport, Status};
@@ -106,6 +106,7 @@ pub struct PreviewedTool {
     /// The line of the first mention, counted from 1.
     pub line: u32,
     /// The decision of the rules.
+    #[doc(hidden)]
     pub verdict: Verdict,
     /// The reason for the decision.
     pub because: String,
@@ -117,6 +118,7 @@ pub struct PreviewedTool {
     pub definition: String,
     /// The change since it was allowed, if that is why it would be asked about.
     #[serde(skip)]
+    #[doc(hidden)]
     pub changed: Option<Changed>,
     #[serde(skip)]
     called: Tool,
@@ -128,12 +130,12 @@ pub struct PreviewedTool {
 impl PreviewedTool {
     /// True if a grant would change the decision: the rules would ask, and not only because a
     /// deny rule tests the arguments.
-    pub fn lacks_leave(&self) -> bool {
+    pub fn needs_grant(&self) -> bool {
         self.verdict == Verdict::Ask && self.depends_on != Some(Effect::Deny)
     }
 
     /// The name in the script: the function, or `mcp.extract`.
-    pub fn written(&self) -> &str {
+    pub fn script_name(&self) -> &str {
         if self.function == EXTRACTION.function {
             HostFunction::Extract.name()
         } else {
@@ -141,15 +143,14 @@ impl PreviewedTool {
         }
     }
 
-    /// A grant for every call of this tool as it is now, for [`RunRequest::grant`] or
-    /// [`Gate::keep`].
+    /// A grant for every call of this tool as it is now, for [`RunRequest::grant`].
     pub fn grant(&self) -> Grant {
         self.called.grant()
     }
 
     fn new(gate: &Gate, tool: &Tool, decision: &Decision, line: u32) -> Self {
         let definition = &tool.definition;
-        let definitions = &gate.setup.definitions;
+        let definitions = &gate.setup.records.definitions;
         let find = |hash: &DefinitionHash| definitions.as_ref()?.find(hash);
         Self {
             line,
@@ -206,10 +207,10 @@ impl Gate {
     /// The report of a run that ends before it begins.
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let mut request = request.into();
-        request.audience = self.setup.audience;
+        request.audience = self.setup.people.audience;
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let read = read(&self.launcher, limits, &request).await?;
-        let catalog = self.live.for_script(&read.prepared.named).await;
+        let catalog = self.live.for_script(&read.prepared.mentions).await;
         let mut preview = self.preview_names(&read.prepared, &request);
         // Declarations of missing tools are unknown, so a check would mislead.
         if preview.missing.is_empty() {
@@ -221,7 +222,7 @@ impl Gate {
     }
 
     fn preview_names(&self, prepared: &Prepared, request: &RunRequest) -> Preview {
-        let named = &prepared.named;
+        let named = &prepared.mentions;
         let mut preview = Preview {
             tools: Vec::new(),
             missing: Vec::new(),
@@ -242,7 +243,7 @@ impl Gate {
             if !seen.insert(name) {
                 continue;
             }
-            let is_missing = self.unavailable_server_of(name).is_some();
+            let is_missing = self.view().unavailable_server_of(name).is_some();
             let message = if let Some(tool) = catalog.get(name).filter(|_| !is_missing)
                 && let Some(decision) = self.decision(name)
             {
@@ -262,7 +263,8 @@ impl Gate {
                 suggested += 1;
                 let hint = (suggested <= MAX_NAMES).then(|| self.why_unknown(name, &request.scope));
                 let is_call = mention.called && HostFunction::named(name).is_none();
-                let plain = (is_missing || is_call).then(|| unknown_tool_message(name, None));
+                let unknown = NameProblem::Unknown { near: None };
+                let plain = (is_missing || is_call).then(|| unknown.message(name));
                 hint.flatten().or(plain)
             };
             let Some(message) = message else { continue };
@@ -289,7 +291,7 @@ impl Gate {
             .iter()
             .flat_map(|from| sides.iter().map(move |to| (from, to)));
         pairs
-            .filter_map(|(from, to)| self.setup.flows.foresee(from, to))
+            .filter_map(|(from, to)| self.setup.rules.flows.foresee(from, to))
             .take(MAX_FLOWS)
             .collect()
     }

@@ -4,27 +4,27 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use callgate_catalog::Catalog;
-use callgate_gate::{Dispatcher, Setup};
+use callgate_gate::Dispatcher;
 use callgate_sandbox::Job;
-use callgate_script::{Named, Prepared};
+use callgate_script::{Mentions, Prepared};
 use callgate_servers::Audience;
 
 use super::Gate;
+use crate::choices::CheckMode;
 use crate::host_functions::extract::SchemaReader;
-use crate::names::unknown_tool_message;
+use crate::names::NameProblem;
 use crate::read_script::read;
 use crate::report::{RunReport, build};
 use crate::run_request::{ReadScript, RunRequest};
 use crate::scope::{Advice, Scope};
 use crate::script_calls::{Counts, RunCalls, ScriptCalls};
-use crate::settings::CheckMode;
 use crate::type_check::TypeCheck;
 
 impl Gate {
     /// Runs a script and reports, however it ends.
     pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
         let mut request = request.into();
-        request.audience = self.setup.audience;
+        request.audience = self.setup.people.audience;
         let read_ahead = request.read_ahead.lock().as_ref().map(|read| read.took);
         let started = Instant::now();
         let report = self.run_to_end(&request).await;
@@ -42,13 +42,13 @@ impl Gate {
         let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
         let mut catalog = tokio::select! {
-            catalog = self.live.for_run(&prepared.named) => catalog,
+            catalog = self.live.for_run(&prepared.mentions) => catalog,
             () = settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
         if let Some(reason) = self.live.lint.refusal(&catalog, &self.live.servers()) {
             return Err(Box::new(build::refused(request, &reason)));
         }
-        self.check_servers(request, &prepared.named)?;
+        self.check_servers(request, &prepared.mentions)?;
         let mut checked = self.type_check(request, &prepared, &catalog).await;
         // A wrong name may be meant for a server whose tools are not known yet.
         if checked.is_err() && !settings.cancel.is_cancelled() && self.live.list_others().await {
@@ -56,12 +56,10 @@ impl Gate {
             checked = self.type_check(request, &prepared, &catalog).await;
         }
         let checked = checked?;
-        let functions = stubs(&prepared.named, &catalog, &request.scope);
-        let setup = Setup {
-            script: Some(Arc::clone(&request.source)),
-            ..self.setup(settings)
-        };
-        let rules = Arc::clone(&setup.rules);
+        let functions = stubs(&prepared.mentions, &catalog, &request.scope);
+        let mut setup = self.setup(settings);
+        setup.options.script = Some(Arc::clone(&request.source));
+        let rules = Arc::clone(&setup.rules.calls);
         let run = Arc::new(Dispatcher::new(self.live.connections.clone(), setup));
         let calls = ScriptCalls(Arc::new(RunCalls {
             catalog,
@@ -108,9 +106,10 @@ impl Gate {
     }
 
     /// Ends a run whose script names a tool of a server that did not start.
-    fn check_servers(&self, request: &RunRequest, named: &Named) -> Result<(), Box<RunReport>> {
+    fn check_servers(&self, request: &RunRequest, named: &Mentions) -> Result<(), Box<RunReport>> {
         let mut mentions = named.tools.iter();
-        let missing = mentions.find_map(|it| Some((it, self.unavailable_server_of(&it.name)?)));
+        let missing =
+            mentions.find_map(|it| Some((it, self.view().unavailable_server_of(&it.name)?)));
         let Some((mention, server)) = missing else {
             return Ok(());
         };
@@ -137,8 +136,10 @@ impl Gate {
         }
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let why_missing = |name: &str| {
-            let near = request.scope.nearest(catalog, name);
-            self.live.why_missing(name, near, &request.scope)
+            let problem = self.live.explain(name, &request.scope, true)?;
+            // The check gives advice about unknown names itself.
+            let is_unknown = matches!(problem, NameProblem::Unknown { .. });
+            (!is_unknown).then(|| problem.message(name))
         };
         let checkable = &prepared.checkable;
         let checking =
@@ -148,7 +149,7 @@ impl Gate {
             checked = checking => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
-        if self.setup.audience == Audience::Caller && checked.is_unavailable() {
+        if self.setup.people.audience == Audience::Caller && checked.is_unavailable() {
             checked.reason = Some("TypeScript is not available here".to_owned());
         }
         if !checked.stops(mode) {
@@ -161,34 +162,32 @@ impl Gate {
 
     /// A hint about a name in a script that is not a tool, if a tool was probably meant.
     pub(super) fn why_unknown(&self, name: &str, scope: &Scope) -> Option<String> {
-        if let Some(server) = self.unavailable_server_of(name) {
+        if let Some(server) = self.view().unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        let catalog = self.live.catalog();
-        if catalog.get(name).is_some() {
+        let problem = self.live.explain(name, scope, true)?;
+        match &problem {
             // The script deleted the function.
-            return None;
+            NameProblem::OutOfScope(_) => None,
+            NameProblem::Unknown { .. }
+                if self.live.catalog().tools().is_empty() && name.contains('_') =>
+            {
+                let why = if self.live.connections.list().len() == 0 {
+                    "no server is configured, or all are disabled"
+                } else {
+                    "no server that is in use offers one"
+                };
+                Some(format!("{name} is not a tool, and there are none: {why}"))
+            }
+            NameProblem::Unknown { near: None } => None,
+            _ => Some(problem.message(name)),
         }
-        let near = scope.nearest(&catalog, name);
-        if let Some(message) = self.live.why_missing(name, near, scope) {
-            return Some(message);
-        }
-        if catalog.tools().is_empty() && name.contains('_') {
-            let why = if self.live.connections.list().len() == 0 {
-                "no server is configured, or all are disabled"
-            } else {
-                "no server that is in use offers one"
-            };
-            return Some(format!("{name} is not a tool, and there are none: {why}"));
-        }
-        let near = near?;
-        Some(unknown_tool_message(name, Some(near)))
     }
 }
 
 /// The functions that a script gets: the tools it names, or all in scope if it uses the global
 /// object as a value.
-fn stubs(named: &Named, catalog: &Catalog, scope: &Scope) -> Vec<String> {
+fn stubs(named: &Mentions, catalog: &Catalog, scope: &Scope) -> Vec<String> {
     let tools = catalog.tools().iter();
     let all = tools.filter(|tool| named.global && scope.has(&tool.definition.server));
     let mentioned = named.tools.iter().map(|mention| mention.name.as_str());

@@ -1,11 +1,9 @@
 //! The servers of a gate: state, enabling and disabling.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use callgate_servers::{Audience, Phase, Status};
 use serde::Serialize;
-use tokio::time::timeout;
 
 use super::Gate;
 use crate::error::{GateError, GateErrorKind};
@@ -61,11 +59,15 @@ impl Gate {
         for tool in catalog.tools() {
             let [tools, denied] = counts.entry(&tool.definition.server).or_default();
             *tools += 1;
-            *denied += usize::from(self.live.denial(&self.setup.rules, tool).is_some());
+            *denied += usize::from(self.live.denial(&self.setup.rules.calls, tool).is_some());
         }
         let servers = self.live.connections.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
-            Server::new(server, tools.unwrap_or_default(), self.setup.audience)
+            Server::new(
+                server,
+                tools.unwrap_or_default(),
+                self.setup.people.audience,
+            )
         });
         servers.collect()
     }
@@ -96,7 +98,7 @@ impl Gate {
         let enabled = self.live.connections.enable(name).await;
         self.live.update().await;
         enabled.map_err(|reason| {
-            let reason = reason.to(self.setup.audience);
+            let reason = reason.to(self.setup.people.audience);
             let message = format!("server {name:?} does not start: {reason}");
             GateError::new(GateErrorKind::NotStarted, message)
         })?;
@@ -117,71 +119,9 @@ impl Gate {
         self.server(name)
     }
 
-    /// Tells servers that the folders of [`GateBuilder::caller`](crate::GateBuilder::caller)
-    /// have changed. Servers up to 2025-11-25 may ask for them again. Servers of 2026-07-28 ask
-    /// within each call and are not told.
-    pub fn roots_changed(&self) {
-        self.live.connections.roots_changed();
-    }
-
-    /// Waits until the tools of all servers that start are known, and no longer than this.
-    pub async fn listed(&self, within: Duration) {
-        let is_awaited = |server: &callgate_servers::ServerState| {
-            server.phase == Phase::Starting && matches!(server.status, Status::Unknown)
-        };
-        let listing = self.live.connections.wait_while(is_awaited, |_| {});
-        let _ = timeout(within, listing).await;
-        self.live.update().await;
-    }
-
-    /// Connects to the server that may have this function, if its tools are not known.
-    pub async fn look_for(&self, function: &str) {
-        self.live.having([function]).await;
-    }
-
     /// Servers in use that could not be connected to, with reasons. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {
-        self.unavailable_for(self.setup.audience)
-    }
-
-    /// [`Gate::unavailable`], in the words of this audience.
-    pub fn unavailable_for(&self, audience: Audience) -> Vec<Unavailable> {
-        let servers = self.live.connections.list();
-        let reasons = servers.filter_map(|server| unavailable(&server, audience));
-        reasons.collect()
-    }
-
-    /// The unavailable server that this function name belongs to. For the operator, also one that the
-    /// configuration leaves out for an unset variable or a mistake.
-    pub fn unavailable_server_of(&self, function: &str) -> Option<Unavailable> {
-        let catalog = self.live.catalog();
-        let tool = catalog.get(function);
-        let owns = |server: &str| match tool {
-            Some(tool) => tool.definition.server == server,
-            None => self.live.lint.names.owns(server, function),
-        };
-        let mut servers = self
-            .live
-            .connections
-            .list()
-            .filter(|server| owns(&server.name));
-        let found = servers.find_map(|server| unavailable(&server, self.setup.audience));
-        // Only the operator can mend the configuration.
-        let is_operator = self.setup.audience == Audience::Operator;
-        found.or_else(|| {
-            let names = &self.live.lint.names;
-            let server = names.left_out_owner(function);
-            let server = server.filter(|_| is_operator && tool.is_none())?;
-            Some(Unavailable {
-                server: server.to_owned(),
-                reason: names.reason(server)?,
-            })
-        })
-    }
-
-    /// The disabled server that this function name belongs to.
-    pub fn disabled_server_of(&self, function: &str) -> Option<String> {
-        self.live.disabled_server_of(function)
+        self.view().unavailable_for(self.setup.people.audience)
     }
 }
 
@@ -231,7 +171,10 @@ impl Server {
 }
 
 /// Why a server in use is not connected to, if it never was.
-fn unavailable(server: &callgate_servers::ServerState, audience: Audience) -> Option<Unavailable> {
+pub(super) fn unavailable(
+    server: &callgate_servers::ServerState,
+    audience: Audience,
+) -> Option<Unavailable> {
     if server.phase == Phase::Disabled {
         return None;
     }

@@ -1,20 +1,21 @@
-//! `mcp.extract`: a small model turns a value into the form of a schema.
+//! `mcp.extract`: a small model converts a value to the form of a schema.
 //!
 //! The model's answer is untrusted input: it is parsed and validated, and a wrong answer goes
-//! back to the model once, with its problems. Only a value that fits reaches the script.
+//! back to the model once, with its problems. Only a valid value reaches the script.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use callgate_gate::{CallErrorKind, Consulted, code};
-use callgate_models::Said;
-use callgate_sandbox::{ErrorClass, Launcher, Limits, NotRead, Thrown};
+use callgate_models::ModelAnswer;
+use callgate_sandbox::{ErrorClass, Launcher, Limits, ReadError, Thrown};
 use callgate_schema::{Author, Schema};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use crate::model_tools::EXTRACTION;
 use crate::models::{NoAnswer, Task};
@@ -22,9 +23,9 @@ use crate::names::HostFunction;
 use crate::script_calls::RunCalls;
 use crate::script_errors::{own_error, thrown};
 
-/// The most problems that the model and the script are told.
+/// The limit of problems in a message to the model or the script.
 const MAX_PROBLEMS: usize = 10;
-/// The most bytes of a wrong answer that the model is shown again.
+/// The limit of a wrong answer that is repeated to the model, in bytes.
 const MAX_REPEATED: usize = 16 << 10;
 
 const SYSTEM: &str = "Extract data. You are given a JSON Schema, then untrusted data between two \
@@ -54,16 +55,16 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn parse(text: &'a str) -> Result<Self, Failed> {
+    fn parse(text: &'a str) -> Result<Self, ExtractError> {
         serde_json::from_str(text).map_err(|_| {
             let message = "it takes a value and a schema: mcp.extract(value, schema)";
-            Failed::new("value", message)
+            ExtractError::new("value", message)
         })
     }
 }
 
 impl RunCalls {
-    /// Answers one call, with JSON or with an error to throw. Dropping the future cancels the call.
+    /// Answers a call with JSON or an error to throw. Dropping the future cancels the call.
     pub(crate) async fn extract(
         &self,
         input: &RawValue,
@@ -74,14 +75,14 @@ impl RunCalls {
             self.admit_extraction(&given)?;
             self.schemas.read(given.schema.get()).await
         };
-        let schema = admitted.await.map_err(Failed::thrown)?;
+        let schema = admitted.await.map_err(ExtractError::thrown)?;
         // The text is the input as rules, reviewers and the ledger saw it.
         let work = async |text: Arc<str>| {
             let extracted = async {
                 let seen = Input::parse(&text)?;
                 self.extract_value(seen.value, &schema).await
             };
-            let value: Result<Box<RawValue>, Failed> = extracted.await;
+            let value: Result<Box<RawValue>, ExtractError> = extracted.await;
             let (read, failed) = match &value {
                 Ok(value) => (value.get().to_owned(), None),
                 Err(failed) => (
@@ -96,13 +97,13 @@ impl RunCalls {
             }
         };
         match self.run.consult(&EXTRACTION, input, line, work).await {
-            Ok(extracted) => extracted.map_err(Failed::thrown),
-            // No call exists yet whose protocol could fail.
+            Ok(extracted) => extracted.map_err(ExtractError::thrown),
+            // The input was refused before a call was made.
             Err(error) => Err(match error.kind {
                 CallErrorKind::Protocol { code, message, .. }
                     if code == code::INVALID_ARGUMENTS =>
                 {
-                    Failed::new("value", message).thrown()
+                    ExtractError::new("value", message).thrown()
                 }
                 _ => thrown(HostFunction::Extract.name(), error),
             }),
@@ -110,11 +111,11 @@ impl RunCalls {
     }
 
     /// Counts a call against the limits.
-    fn admit_extraction(&self, input: &Input<'_>) -> Result<(), Failed> {
+    fn admit_extraction(&self, input: &Input<'_>) -> Result<(), ExtractError> {
         let limits = &self.extract_limits;
         let over = |limit: u64, what: &str, advice: &str| {
             let message = format!("over the limit of {limit} {what} of one run; {advice}");
-            Err(Failed::new("limit", message))
+            Err(ExtractError::new("limit", message))
         };
         let mut used = self.counts.extractions.lock();
         if used.calls >= limits.calls {
@@ -123,33 +124,36 @@ impl RunCalls {
         }
         let bytes = input.value.get().len() as u64;
         if used.input_bytes.saturating_add(bytes) > limits.input_bytes {
-            let advice = "leave out of the value what is not needed";
+            let advice = "leave out unneeded parts of the value";
             return over(limits.input_bytes, "bytes of values", advice);
         }
         let schema = used.hasher.hash_one(input.schema.get());
         let same = used.by_schema.get(&schema).copied().unwrap_or_default();
         if same >= limits.same_schema {
             let message = format!(
-                "{same} extractions with this schema were made, and more are a loop; \
+                "{same} extractions with this schema were made, which looks like a loop; \
                  extract many at once by giving an array of values and the schema of an array"
             );
-            return Err(Failed::new("loop", message));
+            return Err(ExtractError::new("loop", message));
         }
         used.calls += 1;
         used.input_bytes += bytes;
         used.by_schema.insert(schema, same + 1);
         if !self.models.can_ask(self.caller.as_ref()) {
-            return Err(Failed::new("unavailable", NoAnswer::NoModel.to_string()));
+            return Err(ExtractError::new(
+                "unavailable",
+                NoAnswer::NoModel.to_string(),
+            ));
         }
         Ok(())
     }
 
-    /// Asks the model, a second time if its answer does not fit.
+    /// Asks the model, and again if its answer is wrong.
     async fn extract_value(
         &self,
         value: &RawValue,
         schema: &Schema,
-    ) -> Result<Box<RawValue>, Failed> {
+    ) -> Result<Box<RawValue>, ExtractError> {
         let prompt = prompt(value, schema);
         let wrong = match self.ask_to_extract(&prompt, schema).await? {
             Ok(value) => return Ok(value),
@@ -157,17 +161,17 @@ impl RunCalls {
         };
         let end = wrong.text.floor_char_boundary(MAX_REPEATED);
         let again = format!(
-            "{prompt}\n\nYour last answer did not fit:\n- {}\n\nIt was:\n{}\n\nAnswer again, with \
-             the JSON value alone.",
+            "{prompt}\n\nYour last answer does not match the schema:\n- {}\n\nIt was:\n{}\n\nAnswer \
+             again with only the JSON value.",
             wrong.problems.join("\n- "),
             wrong.text.get(..end).unwrap_or_default()
         );
         self.ask_to_extract(&again, schema).await?.map_err(|wrong| {
             let first = wrong.problems.first().cloned().unwrap_or_default();
-            let message = format!("the model gave nothing that fits the schema: {first}");
-            Failed {
+            let message = format!("the model's answer does not match the schema: {first}");
+            ExtractError {
                 problems: wrong.problems,
-                ..Failed::new("invalid", message)
+                ..ExtractError::new("invalid", message)
             }
         })
     }
@@ -176,7 +180,7 @@ impl RunCalls {
         &self,
         prompt: &str,
         schema: &Schema,
-    ) -> Result<Result<Box<RawValue>, WrongAnswer>, Failed> {
+    ) -> Result<Result<Box<RawValue>, WrongAnswer>, ExtractError> {
         let task = Task {
             of: HostFunction::Extract.name(),
             system: SYSTEM,
@@ -189,7 +193,7 @@ impl RunCalls {
                 NoAnswer::Late(_) => "timeout",
                 NoAnswer::NoModel | NoAnswer::Failed(_) => "unavailable",
             };
-            Failed::new(reason, none.to_string())
+            ExtractError::new(reason, none.to_string())
         })?;
         {
             let mut used = self.counts.extractions.lock();
@@ -197,33 +201,32 @@ impl RunCalls {
             let limit = self.extract_limits.output_bytes;
             if used.output_bytes > limit {
                 let message = format!("over the limit of {limit} bytes of answers of one run");
-                return Err(Failed::new("limit", message));
+                return Err(ExtractError::new("limit", message));
             }
         }
         let schema = schema.clone();
         let checked = tokio::task::spawn_blocking(move || checked(said, &schema)).await;
-        checked.map_err(|_panic| Failed::new("invalid", "the answer could not be read"))
+        checked.map_err(|_panic| ExtractError::new("invalid", "the answer could not be read"))
     }
 }
 
 fn prompt(value: &RawValue, schema: &Schema) -> String {
-    // The data cannot guess the marks around them.
-    let random = || RandomState::new().hash_one(0);
-    let mark = format!("DATA {:016x}{:016x}", random(), random());
+    // Random, so that the data cannot contain the mark.
+    let mark = format!("DATA {}", Uuid::new_v4().simple());
     // Models read a text better without JSON escapes.
     let text = serde_json::from_str::<String>(value.get());
     let data = text.unwrap_or_else(|_| value.get().to_owned());
     format!("JSON Schema:\n{}\n\n{mark}\n{data}\n{mark}", schema.text())
 }
 
-/// An answer without a value that fits, and at least one problem.
+/// An answer without a valid value, and at least one problem.
 struct WrongAnswer {
     text: String,
     problems: Vec<String>,
 }
 
-/// The value in an answer, if it fits the schema.
-fn checked(said: Said, schema: &Schema) -> Result<Box<RawValue>, WrongAnswer> {
+/// The value in an answer, if it matches the schema.
+fn checked(said: ModelAnswer, schema: &Schema) -> Result<Box<RawValue>, WrongAnswer> {
     let cut = said.cut;
     let value = said.json();
     let text = said.text;
@@ -240,9 +243,9 @@ fn checked(said: Said, schema: &Schema) -> Result<Box<RawValue>, WrongAnswer> {
     }
 }
 
-/// An error to throw.
+/// An error for the script.
 #[derive(Debug)]
-struct Failed {
+struct ExtractError {
     /// The error's `reason`: `schema`, `value`, `limit`, `loop`, `unavailable`, `invalid` or
     /// `timeout`.
     reason: &'static str,
@@ -250,7 +253,7 @@ struct Failed {
     problems: Vec<String>,
 }
 
-impl Failed {
+impl ExtractError {
     fn new(reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             reason,
@@ -267,12 +270,12 @@ impl Failed {
     }
 }
 
-fn schema_fault(message: impl Into<String>) -> Failed {
-    Failed::new("schema", message)
+fn schema_fault(message: impl ToString) -> ExtractError {
+    ExtractError::new("schema", message.to_string())
 }
 
-/// Reads schemas. Types are parsed one at a time, each in a worker of its own: a hostile text
-/// can crash the parser.
+/// Reads schemas. Types are parsed one at a time, each in a new worker, because a hostile text can
+/// crash the parser.
 pub(crate) struct SchemaReader {
     launcher: Mutex<Launcher>,
     /// The limits of the waiting workers.
@@ -288,8 +291,10 @@ impl SchemaReader {
     }
 
     /// Reads a JSON Schema, or a TypeScript type in a JSON string.
-    async fn read(&self, text: &str) -> Result<Schema, Failed> {
-        Author::Script.takes(text.len()).map_err(schema_fault)?;
+    async fn read(&self, text: &str) -> Result<Schema, ExtractError> {
+        Author::Script
+            .check_size(text.len())
+            .map_err(schema_fault)?;
         let value = serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
             schema_fault(if message.starts_with("recursion limit exceeded") {
@@ -312,19 +317,19 @@ impl SchemaReader {
         compiled.map_err(schema_fault)
     }
 
-    async fn read_type(&self, text: &str) -> Result<Value, Failed> {
-        // A script does not learn why the host's processes fail.
+    async fn read_type(&self, text: &str) -> Result<Value, ExtractError> {
+        // The script does not get the reason: it concerns the host.
         let unread = |reason: &dyn std::fmt::Debug| {
             tracing::warn!(?reason, "a type was not read");
             let message = "no process could read the type; try again, or give a JSON Schema";
-            Failed::new("unavailable", message)
+            ExtractError::new("unavailable", message)
         };
         let launcher = self.launcher.lock().await;
         let worker = launcher.take(&self.limits).await;
         let worker = worker.map_err(|reason| unread(&reason))?;
         worker.read_type(text).await.map_err(|error| match error {
-            NotRead::Refused(error) => schema_fault(error.to_string()),
-            NotRead::Ended(end) => unread(&end),
+            ReadError::Refused(error) => schema_fault(error.to_string()),
+            ReadError::Ended(end) => unread(&end),
         })
     }
 }
@@ -345,7 +350,7 @@ mod tests {
         });
         let schema = Schema::new(schema, Author::Script).unwrap();
         let check = |text: &str, expected: Expect| {
-            let said = Said {
+            let said = ModelAnswer {
                 text: text.to_owned(),
                 cut: text.ends_with(':'),
             };

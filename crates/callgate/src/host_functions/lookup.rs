@@ -16,26 +16,26 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use crate::choices::SearchBy;
 use crate::names::HostFunction;
 use crate::script_calls::RunCalls;
 use crate::script_errors::own_error;
 use crate::search::pick::Consult;
 use crate::search::request::SearchRequest;
-use crate::settings::SearchBy;
 
-/// The most lookups of one run.
+/// The limit of lookups in one run.
 const MAX_LOOKUPS: u64 = 100;
-/// The most tools that one search finds.
+/// The limit of tools in one search.
 const MAX_HITS: usize = 100;
-/// The most tools in one call of `mcp.getToolDetails`.
+/// The limit of names in one call of `mcp.getToolDetails`.
 const MAX_NAMES: usize = 100;
-/// The most bytes of a query.
+/// The limit of a query, in bytes.
 const MAX_QUERY: usize = 4 << 10;
-/// The most bytes of an answer.
+/// The limit of an answer, in bytes.
 const MAX_ANSWER: usize = 4 << 20;
-/// Characters of an unknown name that an answer repeats; the name is the script's.
+/// The limit of an unknown name in an answer, in characters.
 const SHOWN_NAME: usize = 80;
-/// The time that the searches of one run together wait for missing vectors.
+/// The time limit for missing vectors, for all searches of one run.
 const VECTORS_TIME: Duration = Duration::from_secs(30);
 
 impl RunCalls {
@@ -44,7 +44,7 @@ impl RunCalls {
         self.counts.lookups.load(Ordering::Relaxed).min(MAX_LOOKUPS)
     }
 
-    /// Answers a call, with JSON or with an error to throw.
+    /// Answers a call with JSON or an error to throw.
     pub(crate) async fn look_up(
         &self,
         function: HostFunction,
@@ -54,11 +54,11 @@ impl RunCalls {
         let answer = async {
             if self.counts.lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
                 let message = format!(
-                    "a run may look up {MAX_LOOKUPS} times, and this one has; search for more at \
-                     once and keep what was found"
+                    "this run has reached the limit of {MAX_LOOKUPS} lookups; search for more at \
+                     once and keep the results"
                 );
                 let code = code::TOO_MANY_CALLS;
-                return Err(Failed { code, message });
+                return Err(LookupError { code, message });
             }
             let found = if function == HostFunction::SearchTools {
                 self.find_tools(input, line).await?
@@ -75,7 +75,7 @@ impl RunCalls {
         })
     }
 
-    async fn find_tools(&self, input: &RawValue, line: Option<u32>) -> Result<Value, Failed> {
+    async fn find_tools(&self, input: &RawValue, line: Option<u32>) -> Result<Value, LookupError> {
         let input: SearchInput = parse(input)?;
         if input.query.len() > MAX_QUERY {
             let bytes = input.query.len();
@@ -120,7 +120,7 @@ impl RunCalls {
         }))
     }
 
-    /// The time that a search may wait for vectors. Without a request for vectors, not at all.
+    /// The time that a search may wait for vectors: zero if it was not asked to use them.
     fn patience(&self, by: SearchBy) -> Duration {
         if !matches!(by, SearchBy::Vectors | SearchBy::Hybrid) {
             return Duration::ZERO;
@@ -133,17 +133,17 @@ impl RunCalls {
         self.live.mark(&self.rules, tool)
     }
 
-    /// The details of tools, in the order of the names. Unknown names come with the nearest tool,
-    /// for the first unknown names of a run.
-    async fn describe_tools(&self, input: &RawValue) -> Result<Value, Failed> {
+    /// The details of tools, in the order of the names. The first unknown names of a run come with
+    /// the nearest tool.
+    async fn describe_tools(&self, input: &RawValue) -> Result<Value, LookupError> {
         let input: DetailsInput = parse(input)?;
         let names = match input.names {
-            Names::One(name) => vec![name],
-            Names::Many(names) => names,
+            ToolNames::One(name) => vec![name],
+            ToolNames::Many(names) => names,
         };
         if names.len() > MAX_NAMES {
             let count = names.len();
-            let message = format!("{count} names are more than the {MAX_NAMES} of one call");
+            let message = format!("{count} names are over the limit of {MAX_NAMES} in one call");
             return Err(invalid(message));
         }
         let catalog = self.live.having(names.iter().map(String::as_str)).await;
@@ -178,11 +178,11 @@ impl RunCalls {
     }
 }
 
-/// An answer as text, if it is not too long.
-fn answer(value: &Value) -> Result<Box<RawValue>, Failed> {
+/// An answer as text, within the limit.
+fn answer(value: &Value) -> Result<Box<RawValue>, LookupError> {
     match to_raw_value(value) {
         Ok(text) if text.get().len() <= MAX_ANSWER => Ok(text),
-        Ok(text) => Err(Failed {
+        Ok(text) => Err(LookupError {
             code: code::RESULT_TOO_LARGE,
             message: format!(
                 "the answer would have {} bytes, over the limit of {MAX_ANSWER}; ask for fewer \
@@ -237,7 +237,7 @@ fn summaries() -> Detail {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DetailsInput {
-    names: Names,
+    names: ToolNames,
 }
 
 #[derive(Deserialize)]
@@ -245,28 +245,28 @@ struct DetailsInput {
     untagged,
     expecting = "`names` must be a string or an array of strings"
 )]
-enum Names {
+enum ToolNames {
     One(String),
     Many(Vec<String>),
 }
 
-fn parse<'a, T: Deserialize<'a>>(input: &'a RawValue) -> Result<T, Failed> {
+fn parse<'a, T: Deserialize<'a>>(input: &'a RawValue) -> Result<T, LookupError> {
     serde_json::from_str(input.get()).map_err(|error| {
-        // The script's author has not seen the text that the position is in.
+        // The author of the script does not know the text that the position refers to.
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());
         invalid(message.get(..end).unwrap_or_default())
     })
 }
 
-/// An error to throw.
-struct Failed {
+/// An error for the script.
+struct LookupError {
     code: i64,
     message: String,
 }
 
-fn invalid(message: impl Into<String>) -> Failed {
-    Failed {
+fn invalid(message: impl Into<String>) -> LookupError {
+    LookupError {
         code: code::INVALID_ARGUMENTS,
         message: message.into(),
     }

@@ -1,15 +1,16 @@
 //! The change of a tool's definition, as rows for a person.
 //!
-//! A server can put the part that matters anywhere in a long text. So of each part of a
-//! definition the difference is shown, and characters that are not shown are counted.
+//! A server can hide a change anywhere in a long text. So for each part of a definition its
+//! difference is shown, and the characters that are not shown are counted. One difference a part is
+//! found in linear time, whatever the texts are.
 
 use std::ops::Range;
 
 use callgate_gate::Changed;
+use callgate_text::quoted;
 use serde_json::Value;
 
 use super::Shown;
-use crate::quoted::quoted;
 
 /// The parts of a definition, in the order in which they are shown.
 const PARTS: [&str; 6] = [
@@ -21,15 +22,14 @@ const PARTS: [&str; 6] = [
     "definition",
 ];
 
-/// Characters that two texts share, on each side of their difference.
+/// The characters shown on each side of a difference.
 const AROUND: usize = 60;
 
 /// The change of a tool's definition since it was allowed, in rows as those of
 /// [`question_text`](super::question_text).
 pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> String {
     let (Some(before), Some(now)) = (&changed.before, &changed.now) else {
-        return "├ its definition has changed since it was allowed; what it was then is not \
-             known\n"
+        return "├ its definition has changed since it was allowed; the old one is not known\n"
             .to_owned();
     };
     let text = rows(before.text(), now.text(), shown, columns);
@@ -62,20 +62,20 @@ fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String
     text
 }
 
-/// A definition by its parts, the title among them; the whole text, if it cannot be read.
+/// A definition by its parts, with the title as a part; an unreadable definition as one part.
 fn parts(text: &str) -> Value {
     let read = serde_json::from_str(text);
     let mut parts: Value = read.unwrap_or_else(|_| serde_json::json!({ "definition": text }));
     let annotations = parts.get_mut("annotations").and_then(Value::as_object_mut);
-    // A server can have any number of other annotations before it.
+    // A server can add any number of other annotations before it.
     if let Some(title) = annotations.and_then(|annotations| annotations.remove("title")) {
         parts["title"] = title;
     }
     parts
 }
 
-/// The part of a text that differs, with a little of the text around it; its head and tail, if
-/// it has more characters than `max`.
+/// The part of a text that differs, with some text around it; its head and tail, if it has more
+/// than `max` characters.
 fn excerpt(text: &str, differs: Range<usize>, max: usize) -> String {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     let before = part(0..differs.start);
@@ -91,7 +91,7 @@ fn excerpt(text: &str, differs: Range<usize>, max: usize) -> String {
     format!("{more_before}{shown_before}{differing}{shown_behind}{more_behind}")
 }
 
-/// The last characters, at most so many.
+/// The last `max` characters.
 fn last(text: &str, max: usize) -> &str {
     let begin = text.char_indices().rev().take(max).last();
     begin.map_or("", |(at, _)| text.get(at..).unwrap_or_default())

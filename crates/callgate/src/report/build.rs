@@ -28,7 +28,7 @@ impl RunRequest {
     }
 }
 
-/// The report of a text that is no acceptable script.
+/// The report of a text that is not an acceptable script.
 pub(crate) fn rejected(request: &RunRequest, error: &ScriptError) -> RunReport {
     let (line, column) = (error.line().unwrap_or(0), error.column().unwrap_or(0));
     let error = RunError {
@@ -131,7 +131,7 @@ pub(crate) fn ended(
     report
 }
 
-/// Status and error of an end without a value or an exception.
+/// The status and error of a run without a value or an exception.
 fn failure(end: End, audience: Audience) -> (Status, RunError) {
     let (kind, message) = match end {
         End::Limit {
@@ -230,7 +230,7 @@ fn threw(
         .then(|| exception.message.strip_suffix(" is not defined"))
         .flatten();
     let error = RunError {
-        hint: undefined.and_then(|name| match callgate_script::instead_of(name) {
+        hint: undefined.and_then(|name| match callgate_script::replacement_for(name) {
             Some(instead) => Some(instead.to_owned()),
             None => hint(name),
         }),
@@ -242,7 +242,7 @@ fn threw(
     (status, error)
 }
 
-/// The frames of a stack and its causes, without the first line: class and message stand elsewhere.
+/// The frames of a stack and its causes, without the first line, which has class and message.
 fn frames(stack: &str) -> String {
     let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
     let lines = stack.lines().skip(1).map(str::trim_start);
@@ -258,9 +258,19 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
             "ms",
             format!("the script ran for {observed} ms, over its limit of {limit} ms"),
             if is_operator {
-                "waiting for tools is not counted; raise the limit with --timeout or limits.timeout"
+                "waiting is not counted; raise the limit with --timeout or limits.timeout"
             } else {
-                "waiting for tools is not counted; do less per script, or split it into several"
+                "waiting is not counted; compute less per script, or split it into several"
+            },
+        ),
+        WhichLimit::WaitTime => (
+            "waitTimeout",
+            "ms",
+            format!("the script waited for timers for {observed} ms, over its limit of {limit} ms"),
+            if is_operator {
+                "a call ends such a wait; raise the limit with limits.waitTimeout"
+            } else {
+                "a call ends such a wait; return, and go on in a later script"
             },
         ),
         WhichLimit::RunTime => (
@@ -334,8 +344,8 @@ fn output(captured: Captured) -> Output {
 }
 
 impl Output {
-    /// The output after its beginning of so many bytes, which an observer got as
-    /// [`Event::Printed`](crate::Event::Printed): the end, and how many bytes between the two are cut.
+    /// The output after the first `begun` bytes, which an observer got as
+    /// [`Event::Printed`](crate::Event::Printed): the number of bytes that are cut, and the end.
     pub fn after(&self, begun: u64) -> (u64, &str) {
         let rest = self.bytes.saturating_sub(begun);
         let wanted = usize::try_from(rest).unwrap_or(usize::MAX);
@@ -347,7 +357,7 @@ impl Output {
         )
     }
 
-    /// Takes the beginning, as an observer got it, in place of what was kept of it.
+    /// Replaces the kept start of the output by the start that an observer got.
     pub fn begin_with(&mut self, begun: String) {
         let (cut, end) = self.after(begun.len() as u64);
         let bytes = self.bytes.max(begun.len() as u64);
@@ -361,7 +371,7 @@ impl Output {
 }
 
 impl RunReport {
-    /// Makes a returned value that is cut an error, for readers who need it whole.
+    /// Turns a returned value that is cut into an error, for readers that need the whole value.
     pub fn require_value(&mut self) {
         let Some(value) = self.value.as_ref().filter(|value| value.cut_bytes > 0) else {
             return;
@@ -384,7 +394,7 @@ impl RunReport {
     }
 }
 
-/// Beginning and end of a text, under a line that says how much is missing.
+/// Start and end of a text, after a line with the number of missing bytes.
 fn cut_text(head: &str, tail: &str, bytes: u64, what: &str) -> String {
     let cut = bytes.saturating_sub((head.len() + tail.len()) as u64);
     let gap = if head.ends_with('\n') { "" } else { "\n" };
@@ -443,8 +453,7 @@ fn plain(json: &str) -> String {
     read(json).unwrap_or_else(|_| json.to_owned())
 }
 
-/// The text of the beginning or the end of a JSON string. An escape that the cut went through is
-/// left out.
+/// The text of the start or the end of a JSON string. An escape that was cut is omitted.
 fn string_part(head: &str, tail: &str) -> String {
     const LONGEST_ESCAPE: usize = 12;
     let part = |left_out: usize| {
@@ -457,7 +466,7 @@ fn string_part(head: &str, tail: &str) -> String {
     parts.unwrap_or_else(|| format!("{head}{tail}"))
 }
 
-/// The whole output and value, if one of them was cut and is there as a whole.
+/// The whole output and value, if one of them was cut and was kept in whole.
 fn whole(report: &RunReport, printed: Option<String>, value: Option<String>) -> Option<Arc<str>> {
     if printed.is_none() && value.is_none() {
         return None;
@@ -487,7 +496,7 @@ fn left_timers(timers: &[LeftTimer], end: &End) -> Vec<Warning> {
                  await a promise that it resolves"
             }
             End::Returned(_) => "was dropped: it would fire after the run's time limit",
-            _ => "was still waited for",
+            _ => "had not fired when the run ended",
         };
         Warning {
             line,
@@ -497,7 +506,6 @@ fn left_timers(timers: &[LeftTimer], end: &End) -> Vec<Warning> {
     warnings.collect()
 }
 
-/// The valid content blocks.
 fn emitted(blocks: &[Box<RawValue>]) -> Vec<Emitted> {
     let read = blocks.iter().map(|block| Emitted::read(block));
     let warn = |reason: &String| tracing::warn!(reason, "a worker emitted an invalid block");
@@ -527,7 +535,6 @@ fn denials(calls: &[LedgerLine]) -> Vec<Denial> {
     denials
 }
 
-/// Whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -5,8 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The members of blocks by type: those that must be there, and those that may. The same is asked
-/// for in `runtime-js/20_mcp.js`.
+/// The required and the optional members of blocks by type, as `runtime-js/20_mcp.js` checks them.
 const BLOCKS: [(&str, &[&str], &[&str]); 4] = [
     ("text", &["type", "text"], &[]),
     ("image", &["type", "data", "mimeType"], &[]),
@@ -18,8 +17,8 @@ const BLOCKS: [(&str, &[&str], &[&str]); 4] = [
     ),
 ];
 
-/// A content block (MCP 2025-11-25, server/tools, "Tool Result"), as the script gave it and
-/// well-formed: base64 is base64, a URI has a scheme.
+/// A well-formed content block of a script (MCP 2025-11-25, server/tools, "Tool Result"): base64 is
+/// base64, a URI has a scheme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Emitted(Map<String, Value>);
@@ -63,23 +62,23 @@ impl Emitted {
             let resource = block.get("resource").and_then(Value::as_object);
             let resource = resource.filter(|_| block.len() == 2);
             check(
-                resource.ok_or("it is no resource")?,
+                resource.ok_or("it has no resource, or further members")?,
                 &["uri"],
                 &["mimeType", "text", "blob"],
             )?;
             if resource.is_some_and(|it| it.contains_key("text") == it.contains_key("blob")) {
-                return Err("it has not either text or blob".to_owned());
+                return Err("its resource must have either text or blob".to_owned());
             }
         } else {
             let known = BLOCKS.iter().find(|(name, ..)| kind == Some(name));
-            let (_, required, optional) = known.ok_or("it is of no known type")?;
+            let (_, required, optional) = known.ok_or("its type is unknown")?;
             check(&block, required, optional)?;
         }
         Ok(Self(block))
     }
 }
 
-/// Checks the members of a block or resource, which are texts.
+/// Checks that all members of a block or resource are known texts.
 fn check(
     members: &Map<String, Value>,
     required: &[&str],
@@ -92,7 +91,7 @@ fn check(
         let name = name.as_str();
         let is_known = required.contains(&name) || optional.contains(&name);
         let text = value.as_str().filter(|_| is_known);
-        let text = text.ok_or("it has another member, or one that is no text")?;
+        let text = text.ok_or("it has an unknown member, or a member that is not a text")?;
         match name {
             "uri" if !is_uri(text) => return Err("its address is not a URI"),
             "mimeType" if !is_mime_type(text) => return Err("its type is not a MIME type"),
@@ -103,7 +102,7 @@ fn check(
     Ok(())
 }
 
-/// A scheme, and something printable after it.
+/// True for a scheme with something printable after it.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -115,7 +114,7 @@ fn is_uri(text: &str) -> bool {
         && rest.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Two parts with a slash between them, and maybe parameters.
+/// True for two parts with a slash between them, perhaps with parameters.
 fn is_mime_type(text: &str) -> bool {
     text.split_once('/').is_some_and(|(kind, rest)| {
         !kind.is_empty()
@@ -194,7 +193,7 @@ mod tests {
             json!({ "uri": "a:b" }),
         ] {
             let block = json!({ "type": "resource", "resource": resource });
-            check(block, "it has not either text or blob");
+            check(block, "its resource must have either text or blob");
         }
         for form in [
             json!([]),

@@ -9,9 +9,7 @@ pub(crate) mod text;
 
 use std::sync::Arc;
 
-pub use callgate_gate::Withheld;
-
-use callgate_gate::LedgerLine;
+use callgate_gate::{LedgerLine, Withheld};
 use callgate_sandbox::Jail;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -23,9 +21,9 @@ pub use emitted::Emitted;
 /// The value of [`RunReport::version`].
 pub(crate) const REPORT_VERSION: u32 = 1;
 
-/// The end of one run: output, value or error, and every call.
+/// The report of one run: output, value or error, and every call.
 ///
-/// There is exactly one for every run, however it ended.
+/// Every run has exactly one report, however it ended.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -35,7 +33,7 @@ pub struct RunReport {
     pub version: u32,
     /// The script's name, as messages and stack traces show it.
     pub script: Arc<str>,
-    /// The end of the run.
+    /// The outcome of the run.
     pub status: Status,
     /// The error; `None` exactly when `status` is [`Status::Completed`].
     pub error: Option<RunError>,
@@ -46,7 +44,7 @@ pub struct RunReport {
     /// The content blocks of `mcp.emit`, in order.
     pub emitted: Vec<Emitted>,
     /// The whole output and value, if `output` or `value` is cut and
-    /// [`Limits::whole_bytes`](crate::Limits::whole_bytes) has room. Not in the JSON form.
+    /// [`Limits::whole_bytes`](crate::settings::Limits::whole_bytes) has room. Not in the JSON form.
     #[serde(skip)]
     pub whole: Option<Arc<str>>,
     /// The run's id in the ledger: 32 hexadecimal digits. `None` if no script ran.
@@ -66,6 +64,7 @@ pub struct RunReport {
     /// Servers that could not be used, with reasons.
     pub unavailable: Vec<Unavailable>,
     /// The kernel layers around the script; `None` if no script ran.
+    #[doc(hidden)]
     pub sandbox: Option<Jail>,
     /// Milliseconds that count against the script-time limit: without waiting for tools and
     /// answers.
@@ -77,7 +76,7 @@ pub struct RunReport {
 /// A report is an error where [`Gate::preview`](crate::Gate::preview) returns it.
 impl std::error::Error for RunReport {}
 
-/// The end of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -172,7 +171,7 @@ pub enum ErrorKind {
     NeverSettled,
     /// A server that the script needs did not start.
     MissingServer,
-    /// A rule that denies, or another setting that forbids, matches no tool; nothing ran.
+    /// A deny rule, or a different setting that restricts, matches no tool; nothing ran.
     Configuration,
     /// The worker process died or broke the protocol.
     Crashed,
@@ -203,8 +202,8 @@ pub struct LimitHit {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Output {
-    /// The kept text. If something was cut, its first line says how much, and the beginning
-    /// and the end of the output follow.
+    /// The kept text. If something was cut, its first line says how much, and the start and the
+    /// end of the output follow.
     pub text: String,
     /// Bytes of the whole output.
     pub bytes: u64,
@@ -222,11 +221,11 @@ pub struct Output {
 pub struct Returned {
     /// The value as JSON, if it fits the output limit.
     pub json: Option<Box<RawValue>>,
-    /// The value as text: the JSON, or its beginning and end if it was cut.
+    /// The value as text: the JSON, or its start and end if it was cut.
     pub text: String,
     /// Size of the whole value's JSON in bytes.
     pub bytes: u64,
-    /// Bytes of it that are not in `text`.
+    /// Bytes of the value that are not in `text`.
     pub cut_bytes: u64,
 }
 
@@ -252,7 +251,7 @@ pub struct Denial {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Warning {
-    /// Its line in the script, from 1, if known.
+    /// The line in the script, from 1, if known.
     pub line: Option<u32>,
     /// The message for people, with the line.
     pub message: String,

@@ -1,26 +1,26 @@
 //! The report as text, for a model or a person at a terminal.
 //!
-//! The text of a good run is only its output and value. The ledger is shown if something
-//! went wrong: then the audience needs to know what has been done already.
+//! The text of a good run is only its output and value. The calls are shown if something went
+//! wrong: then the reader needs to know what has been done already.
 
 use std::fmt;
 
 use callgate_gate::{LedgerLine, Outcome, Withheld};
+use callgate_text::{indented, one_line};
 
 use super::{ErrorKind, RunError, RunReport, Status};
-use crate::harmless::{indented, one_line};
 use crate::position::Position;
 use crate::type_check::TypeCheck;
 
-/// Lines of a list that are shown; the JSON form has all of them.
+/// The limit of lines of a list; the JSON form has all of them.
 const SHOWN_CALLS: usize = 20;
-/// Characters of a dry run's arguments and of an error message that are shown.
+/// The limit of a dry run's arguments and of an error message, in characters.
 const SHOWN_TEXT: usize = 300;
-/// Frames of a stack that are shown.
+/// The limit of frames of a stack.
 const SHOWN_FRAMES: usize = 10;
 
 impl RunReport {
-    /// The output, and on a line of its own the value: a string as it is, any other value as JSON.
+    /// The output, and on the next line the value: a string as its text, other values as JSON.
     pub fn printed(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| {
             write_lines(f, &self.output.text)?;
@@ -88,7 +88,7 @@ fn write_lines(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the type errors, or why there was no check, unless the error says so already.
+/// Writes the type errors, or why there was no check, unless the run's error has it already.
 pub(crate) fn write_check(
     f: &mut impl fmt::Write,
     script: &str,
@@ -158,7 +158,7 @@ fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     write_more(f, "  and", report.calls.len())
 }
 
-/// Says how many lines of a list are not shown.
+/// Writes the number of lines of a list that are not shown.
 fn write_more(f: &mut impl fmt::Write, and: &str, count: usize) -> fmt::Result {
     match count.saturating_sub(SHOWN_CALLS) {
         0 => Ok(()),
@@ -186,7 +186,7 @@ fn call_outcome(line: &LedgerLine) -> String {
             format!("had its result withheld: {}", one_line(reason, SHOWN_TEXT))
         }
         Outcome::Withheld | Outcome::Recorded => "was not made".to_owned(),
-        Outcome::Asking => "was being asked about".to_owned(),
+        Outcome::Asking => "was waiting for approval".to_owned(),
         Outcome::InFlight => {
             let line = line.line.map(|line| format!(" (line {line})"));
             format!("had no answer yet{}", line.unwrap_or_default())
@@ -199,7 +199,7 @@ fn call_outcome(line: &LedgerLine) -> String {
     }
 }
 
-/// Writes the denials, unless the error is the only one.
+/// Writes the denials, unless the run's error is the only denial.
 fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     let denials = &report.denials;
     if report.status == Status::Denied && matches!(denials.as_slice(), [one] if one.count == 1) {
@@ -228,16 +228,16 @@ fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result 
 
 /// Names the tools whose results were not checked against their schemas, each once.
 fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Result {
-    let mut told: Vec<&str> = Vec::new();
+    let mut named: Vec<&str> = Vec::new();
     for line in calls {
         let function = line.function.as_str();
         let reason = line
             .unchecked
             .as_ref()
-            .filter(|_| !told.contains(&function));
+            .filter(|_| !named.contains(&function));
         let Some(reason) = reason else { continue };
-        told.push(function);
-        if told.len() > SHOWN_CALLS {
+        named.push(function);
+        if named.len() > SHOWN_CALLS {
             return writeln!(f, "warning: results of more tools were not checked");
         }
         writeln!(
@@ -293,8 +293,8 @@ fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) ->
     writeln!(f, "  {:width$} | {lead}^", "", width = number.len())
 }
 
-/// The text before a caret under `column`: a space for each character, and tabs, which are
-/// as wide as in the line above.
+/// The text before a caret under `column`: tabs as in the line above, and a space for each other
+/// character.
 fn caret_lead(source_line: &str, column: u32) -> String {
     let mut units = 1;
     let mut lead = String::new();

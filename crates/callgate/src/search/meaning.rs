@@ -1,19 +1,19 @@
-//! Search by meaning: by vectors of tools and of the query, alone or together with words.
+//! Search by meaning: by vectors of tools and of the query, with or without words.
 
 use callgate_catalog::search::{DEPRECATED, Ranked, fuse};
 
 use super::request::{SearchHit, SearchResults};
 use super::{Search, Searcher};
-use crate::settings::SearchBy;
+use crate::choices::SearchBy;
 
-/// Places of each ranking that count when two are merged.
+/// The places of each ranking that are merged.
 const DEPTH: usize = 100;
-/// The weight of vectors against words: of 1, 1.5, 2 and 3, the best on the tuning queries.
+/// The weight of vectors against words: the best of 1, 1.5, 2 and 3 on the tuning queries.
 const VECTOR_WEIGHT: f64 = 3.0;
 
 impl Searcher {
-    /// Ranks by vectors, and by words too for [`SearchBy::Hybrid`]. Where vectors are missing,
-    /// words are compared, and a note says so.
+    /// Ranks by vectors, and for [`SearchBy::Hybrid`] also by words. If vectors are missing, words
+    /// are compared, and a note says so.
     pub(super) async fn by_meaning(
         &self,
         way: SearchBy,
@@ -40,7 +40,7 @@ impl Searcher {
         let mut found = SearchResults::default();
         if near.missing > 0 {
             found.notes.push(format!(
-                "{} of the tools have no vectors yet, so of those only words were compared",
+                "{} of the tools have no vectors yet, so only their words were compared",
                 near.missing
             ));
         }

@@ -16,30 +16,29 @@ use callgate_policy::Rules;
 use callgate_servers::{Audience, Phase, ServerState};
 use futures::FutureExt as _;
 
+use crate::choices::SearchBy;
 use crate::error::{GateError, GateErrorKind};
 use crate::live_catalog::LiveCatalog;
 use crate::names::{no_server, server_description};
-use crate::settings::SearchBy;
 use pick::Consult;
 use request::{SearchHit, SearchRequest, SearchResults};
 use vectors::Vectors;
 
-/// The most hits of a search.
+/// The limit of hits in a search.
 const MAX_LIMIT: usize = 200;
-/// The most bytes of a query that count.
+/// The limit of a query, in bytes. The rest is ignored.
 const MAX_WORDS_BYTES: usize = 2_000;
-/// The most time of a regular expression.
+/// The time limit of a regular expression.
 const REGEX_TIME: Duration = Duration::from_millis(500);
-/// Characters of a server's name that an error repeats.
+/// The limit of a server's name in an error, in characters.
 const SHOWN_NAME: usize = 80;
 
 /// The search of one gate, for hosts and scripts.
 pub(crate) struct Searcher {
     live: Arc<LiveCatalog>,
     vectors: Arc<Vectors>,
-    /// The way of searching for requests that leave it open.
+    /// The way of searching for requests with [`SearchBy::Auto`].
     by: SearchBy,
-    /// The audience of notes.
     audience: Audience,
 }
 
@@ -64,7 +63,7 @@ impl Search<'_> {
         }
     }
 
-    /// As [`Self::by_words`], with a note that gives the reason.
+    /// Searches by words, with a note that gives the reason.
     fn only_by_words(&self, query: &str, limit: usize, reason: &str) -> SearchResults {
         SearchResults {
             notes: vec![format!("only words were compared: {reason}")],
@@ -91,7 +90,7 @@ impl Searcher {
         }
     }
 
-    /// The way of searching that a request's way stands for.
+    /// Resolves [`SearchBy::Auto`].
     pub(crate) fn way(&self, by: SearchBy) -> SearchBy {
         match (by, self.by) {
             (SearchBy::Auto, SearchBy::Auto) if self.vectors.models.has_embeddings() => {
@@ -103,9 +102,9 @@ impl Searcher {
         }
     }
 
-    /// Searches. A model is not shown tools that the rules deny. For a script, the rules of its
-    /// run decide whether the query may go to a model or an endpoint; if not, only words are
-    /// compared, and a note says so.
+    /// Searches. Models do not see tools that the rules deny. For a script, the rules of its run
+    /// decide whether the query may go to a model or an endpoint; if not, only words are compared,
+    /// and a note says so.
     pub(crate) async fn search(
         &self,
         request: &SearchRequest,
@@ -130,7 +129,7 @@ impl Searcher {
             hit.denied = tool.and_then(|tool| self.live.denial(rules, tool));
         }
         if found.is_poor {
-            notes.insert(0, "nothing fits well; these are the nearest".to_owned());
+            notes.insert(0, "no good match; these are the nearest".to_owned());
         }
         notes.append(&mut found.notes);
         if found.more > 0 {
@@ -144,7 +143,7 @@ impl Searcher {
         })
     }
 
-    /// The hits among the tools of the searched servers, with notes about the way of searching.
+    /// Ranks the tools of the searched servers, with notes about the way of searching.
     async fn ranked(
         &self,
         request: &SearchRequest,
@@ -181,7 +180,7 @@ impl Searcher {
             request,
             limit,
         };
-        let mut found = match consult.filter(|_| self.gives_away(way, request)) {
+        let mut found = match consult.filter(|_| self.sends_query(way, request)) {
             None => self.rank(way, &search, words).await,
             Some(consult) => {
                 let search = &search;
@@ -192,13 +191,13 @@ impl Searcher {
             }
         };
         if words.len() < query.len() {
-            let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
+            let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query are used");
             found.notes.insert(0, note);
         }
         Ok(found)
     }
 
-    /// The word index of a catalog, made on a blocking thread.
+    /// Makes the word index of a catalog on a blocking thread.
     async fn index(&self, catalog: &Arc<Catalog>) -> SearchIndex {
         let (live, catalog) = (Arc::clone(&self.live), Arc::clone(catalog));
         let making = tokio::task::spawn_blocking(move || {
@@ -211,7 +210,7 @@ impl Searcher {
             SearchIndex::build(catalog.tools().iter().map(|tool| Entry {
                 function: &tool.function,
                 definition: &tool.definition,
-                keywords: (live.lint.settings).keywords(&tool.function, Some(&tool.other_names)),
+                keywords: live.lint.settings.keywords(tool.name()),
                 about: about.get(&*tool.definition.server).map(String::as_str),
             }))
         });
@@ -230,8 +229,8 @@ impl Searcher {
         }
     }
 
-    /// True if such a search gives the query to a model or an endpoint.
-    fn gives_away(&self, way: SearchBy, request: &SearchRequest) -> bool {
+    /// True if such a search sends the query to a model or an endpoint.
+    fn sends_query(&self, way: SearchBy, request: &SearchRequest) -> bool {
         let models = &self.vectors.models;
         match way {
             SearchBy::Vectors | SearchBy::Hybrid => models.has_embeddings(),
@@ -257,7 +256,8 @@ async fn by_regex(
             let message = format!("the query is not a regular expression: {fault}");
             GateError::new(GateErrorKind::Query, message)
         })?;
-        let note = "the expression takes long, so not all tools were looked at; use a simpler one";
+        let note =
+            "the expression takes too long, so not all tools were searched; use a simpler one";
         let note = (!matched.is_complete).then(|| note.to_owned());
         Ok(SearchResults {
             hits: matched.ranked.iter().map(SearchHit::from).collect(),
@@ -286,8 +286,9 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
     Err(GateError::new(GateErrorKind::NotFound, message))
 }
 
-/// Notes about searched servers that are down or disabled. A script does not learn why a server is
-/// down: the reason may quote the server, whose data reaches scripts only through reviewed calls.
+/// Notes about searched servers that are down or disabled. A script does not get the reason why a
+/// server is down, because the reason may quote the server, whose data reaches scripts only through
+/// reviewed calls.
 fn server_notes(
     request: &SearchRequest,
     servers: &[ServerState],
@@ -305,9 +306,9 @@ fn server_notes(
             Phase::Down(reason) if request.tells_of_servers => {
                 let is_listed = is_listed(name);
                 let tools = if is_listed {
-                    "as they were"
+                    "those of its last list"
                 } else {
-                    "not among these"
+                    "missing"
                 };
                 let why = audience.map_or(String::new(), |it| format!(": {}", reason.to(it)));
                 Some(format!(
@@ -315,7 +316,7 @@ fn server_notes(
                 ))
             }
             Phase::Disabled if request.server.is_some() => Some(format!(
-                "server {name:?} is not in use; enable it to find its tools"
+                "server {name:?} is disabled; enable it to find its tools"
             )),
             _ => None,
         }

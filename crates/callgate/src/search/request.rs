@@ -8,15 +8,15 @@ use callgate_catalog::search::Ranked;
 use callgate_servers::Caller;
 use serde::Serialize;
 
-use crate::settings::SearchBy;
+use crate::choices::SearchBy;
 
-/// A search for tools. Begins with the defaults.
+/// A search for tools. A new request has the defaults.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 #[must_use]
 pub struct SearchRequest {
-    /// Words, or a text in the form of [`SearchBy`]. Without surrounding space, the first
-    /// 2,000 bytes count. An empty query finds every tool, in the order of the configuration.
+    /// Words, or a text in the form of [`SearchBy`]. Of the trimmed text, the first 2,000 bytes are
+    /// used. An empty query finds every tool, in the order of the configuration.
     pub query: String,
     /// The way of searching. Default: [`SearchBy::Auto`].
     pub by: SearchBy,
@@ -24,13 +24,13 @@ pub struct SearchRequest {
     pub server: Option<String>,
     /// The servers to search; others are not mentioned. Default: all.
     pub among: Option<Vec<String>>,
-    /// The caller whose model is asked by [`SearchBy::Model`], before the configured one.
-    /// Default: none.
+    /// The caller whose model [`SearchBy::Model`] asks before the configured one. Default: no caller.
+    #[doc(hidden)]
     pub caller: Option<Arc<dyn Caller>>,
-    /// The most hits, up to 200. Default: 10.
+    /// The limit of hits, up to 200. Default: 10.
     pub limit: usize,
-    /// The time to wait for vectors that tools lack. Default: none; a note says if
-    /// some are missing, and they are made for later.
+    /// The time to wait for missing vectors of tools. Default: zero; a note says how many are missing,
+    /// and they are made for later searches.
     pub patience: Duration,
     /// True if notes mention servers that are down. Default: yes. A host that reports
     /// [`Gate::unavailable`](crate::Gate::unavailable) itself can turn this off.
@@ -75,7 +75,7 @@ pub struct SearchHit {
     pub server: String,
     /// The quality of the match, comparable within one answer only.
     pub score: f64,
-    /// The rule that denies every call of it.
+    /// The rule that denies every call of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<String>,
 }
@@ -106,15 +106,15 @@ impl From<&Ranked<'_>> for SearchHit {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SearchResults {
-    /// The tools, at most as many as requested.
+    /// The tools, up to the requested limit.
     pub hits: Vec<SearchHit>,
-    /// The number of tools that fit besides the hits.
+    /// The number of further tools that match.
     pub more: usize,
     /// The number of tools that were searched.
     pub searched: usize,
-    /// True if no tool has most of the query, by words: the hits are the nearest. The first note
-    /// says so.
+    /// True if no tool matches most words of the query: the hits are the nearest. The first note says
+    /// so.
     pub is_poor: bool,
-    /// Remarks about the search, such as a way of searching that was not available; sentences.
+    /// Remarks about the search as sentences, such as a way of searching that was not available.
     pub notes: Vec<String>,
 }

@@ -15,7 +15,7 @@ fn down(name: &str) -> ServerState {
         status: Status::Unknown,
         failed: None,
         phase: Phase::Down("it ended; its last words on stderr: a word of its own".into()),
-        heard: false,
+        received: false,
         age: None,
         stale: true,
     }
@@ -30,12 +30,12 @@ fn server_notes_for_scripts_omit_last_words() {
     let request = SearchRequest::new("t");
     let told = |audience| server_notes(&request, &servers, &catalog, audience).join("\n");
     expect![[r#"
-        server "a" is not available, so its tools are as they were
-        server "b" is not available, so its tools are not among these"#]]
+        server "a" is not available, so its tools are those of its last list
+        server "b" is not available, so its tools are missing"#]]
     .assert_eq(&told(None));
     expect![[r#"
-        server "a" is not available, so its tools are as they were: it ended; its last words on stderr: a word of its own
-        server "b" is not available, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
+        server "a" is not available, so its tools are those of its last list: it ended; its last words on stderr: a word of its own
+        server "b" is not available, so its tools are missing: it ended; its last words on stderr: a word of its own"#]]
     .assert_eq(&told(Some(Audience::Caller)));
     let mut request = request.clone();
     request.tells_of_servers = false;

@@ -2,11 +2,11 @@
 
 use callgate_catalog::Tool;
 
-/// Bytes of a description in the text; small models read no more.
+/// The limit of a description in the text, in bytes: small models do not read more.
 const MAX_DESCRIPTION: usize = 1_000;
-/// Parameters named in the text.
+/// The limit of parameters in the text.
 const MAX_PARAMETERS: usize = 30;
-/// Bytes of a name or title.
+/// The limit of a name or title, in bytes.
 const MAX_NAME: usize = 100;
 
 /// Server, name as words, title, description and the parameters' names.

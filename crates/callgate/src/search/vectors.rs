@@ -1,4 +1,4 @@
-//! Vectors of tools: made by an embeddings endpoint, kept, and compared with the vector of a query.
+//! Vectors of tools: made by an embeddings endpoint, stored, and compared with the vector of a query.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::models::Models;
 
 /// Texts in one request.
 const STEP: usize = 64;
-/// The time that a failed endpoint is left alone.
-const LEFT_ALONE: Duration = Duration::from_secs(30);
+/// The time for which a failed endpoint is not asked again.
+const FAILURE_PAUSE: Duration = Duration::from_secs(30);
 /// The pause before missing vectors are tried again.
 const RETRY: Duration = Duration::from_secs(60);
 /// The time that a search waits for the vector of its query.
 const QUERY_TIME: Duration = Duration::from_secs(10);
-/// The most vectors that are kept for tools that may come back.
+/// The limit of vectors that are kept for tools that may return.
 const MAX_KEPT: usize = 20_000;
 /// Size limit of a file, in bytes. A larger file is ignored, and its vectors are computed again.
 const MAX_FILE: u64 = 256 << 20;
@@ -40,8 +40,8 @@ pub(crate) struct Vectors {
     /// The folder for files of vectors; `None` keeps them in memory only.
     folder: Option<Folder>,
     known: Mutex<Known>,
-    /// Locked while vectors are made, so that none is made twice. The file of the endpoint and
-    /// model, once it was read.
+    /// The file of the endpoint and model, once it was read. Locked while vectors are made, so that
+    /// each is made once.
     making: AsyncMutex<Option<String>>,
     failed: Mutex<Option<(Instant, String)>>,
 }
@@ -92,7 +92,7 @@ impl Vectors {
     }
 
     /// Makes the missing vectors of a catalog's tools.
-    /// The error: why the endpoint gave none, as a sentence; vectors made before are kept.
+    /// The error: why the endpoint failed, as a sentence; vectors made before are kept.
     async fn make(&self, catalog: &Arc<Catalog>) -> Result<(), String> {
         let mut making = self.making.lock().await;
         let embedder = self.embedder().await?;
@@ -152,7 +152,7 @@ impl Vectors {
     }
 
     /// The tools of accepted servers, nearest to the query first, at most `limit`. Waits for
-    /// missing vectors as long as `patience`.
+    /// missing vectors for the time `patience`.
     /// The error: why there is no vector of the query, as a sentence.
     pub(super) async fn near(
         self: &Arc<Self>,
@@ -165,7 +165,7 @@ impl Vectors {
         let keys = keys(catalog);
         if !patience.is_zero() && !self.missing(&keys).is_empty() {
             let (vectors, catalog) = (Arc::clone(self), Arc::clone(catalog));
-            // The task goes on if the search does not wait for it.
+            // The task continues if the search does not wait for it.
             let made = tokio::spawn(async move { vectors.make(&catalog).await });
             let _ = tokio::time::timeout(patience, made).await;
         }
@@ -201,14 +201,14 @@ impl Vectors {
             .and_then(|made| made.map_err(|error| error.to_string()));
         let vectors = made.map_err(|reason| self.note_failure(reason))?;
         let vector = vectors.into_iter().next();
-        vector.ok_or_else(|| "it gave nothing".to_owned())
+        vector.ok_or_else(|| "it gave no vector".to_owned())
     }
 
-    /// The client of the endpoint, unless the endpoint failed a moment ago.
+    /// The client of the endpoint, unless the endpoint failed recently.
     async fn embedder(&self) -> Result<&Embedder, String> {
         let failed = self.failed.lock().clone();
         if let Some((when, reason)) = failed
-            && when.elapsed() < LEFT_ALONE
+            && when.elapsed() < FAILURE_PAUSE
         {
             return Err(reason);
         }
@@ -229,11 +229,10 @@ fn keys(catalog: &Catalog) -> Vec<String> {
 }
 
 fn hash(text: &str) -> String {
-    let hash = Sha256::digest(text);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(text))
 }
 
-/// The vectors in a file; none if there is no file or a damaged one.
+/// The vectors in a file; empty if the file is missing or damaged.
 fn read(folder: &Folder, file: &str) -> Known {
     let read = folder.read(file, MAX_FILE);
     let parsed = read.and_then(|bytes| match bytes {

@@ -131,7 +131,7 @@ fn edits_fail_if_the_file_changed_meanwhile() {
         std::fs::write(&path, other).expect("file");
         with_rules(old, &[RULE.to_owned()])
     });
-    assert!(refused.is_err_and(|error| error.contains("was changed by another program")));
+    assert!(matches!(refused, Err(EditError::Changed { .. })));
     assert_eq!(std::fs::read_to_string(&path).expect("text"), other);
     assert_eq!(files(folder.path()), ["callgate.json"]);
 }
@@ -224,7 +224,7 @@ fn a_file_stays_with_its_owner() {
         };
         check(theirs, None);
         check(readable, Some("it may not be written to"));
-        let taken = "it belongs to another user, from whom replacing it would take it";
+        let taken = "it belongs to another user, and replacing it would change that";
         check(writable, Some(taken));
     });
     assert_eq!(owner("readable.json"), 0);

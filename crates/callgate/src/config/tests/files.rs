@@ -22,6 +22,24 @@ fn nearest_config_file_is_found_first() {
     check("a/b/callgate.json", "a/b/callgate.json");
 }
 
+#[test]
+fn jsonc_is_found_and_both_are_refused() {
+    let root = tempfile::tempdir().expect("folder");
+    let file = |name: &str| root.path().join(name);
+    std::fs::write(file(".mcp.json"), "{}").expect("file");
+    std::fs::write(file("callgate.jsonc"), "{} // ours").expect("file");
+    assert_eq!(
+        find(root.path()).expect("found"),
+        Some(file("callgate.jsonc"))
+    );
+    assert!(is_found_name(&file("callgate.jsonc")));
+    std::fs::write(file("callgate.json"), "{}").expect("file");
+    let said = find(root.path()).expect_err("two files").to_string();
+    for name in ["callgate.json: ", "callgate.jsonc is"] {
+        assert!(said.contains(name), "{said}");
+    }
+}
+
 fn allow(path: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("mode");

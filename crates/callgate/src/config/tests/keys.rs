@@ -1,7 +1,8 @@
-//! Every key of `docs/configuration.md`, and its effect on the loaded [`Config`].
+//! Every key of the library, and its effect on the loaded [`Config`].
 
 use callgate_policy::flow::{FlowEnd, FlowRule};
-use callgate_policy::{Pattern, Verdict};
+use callgate_policy::{Pattern, Rules, Verdict};
+use callgate_sandbox::JailOptions;
 
 use super::*;
 
@@ -112,6 +113,7 @@ fn keys_of_the_file() {
         row!(r#""mcpServers": { "z": { "command": "x" }, "a": { "command": "y" } }"#,
             c => c.servers.iter().map(|server| &server.name).collect::<Vec<_>>(), r#"["z", "a"]"#),
         row!(r#""limits": { "timeout": "2s" }"#, c => c.limits.script_time, "2s"),
+        row!(r#""limits": { "waitTimeout": "10m" }"#, c => c.limits.wait_time, "600s"),
         row!(r#""limits": { "runTimeout": "10m" }"#, c => c.limits.run_time, "600s"),
         row!(r#""limits": { "memory": "128MiB" }"#, c => (c.limits.heap_bytes, c.limits.buffer_bytes), "(134217728, 134217728)"),
         row!(r#""limits": { "output": "16KiB" }"#, c => c.limits.output_bytes, "16384"),
@@ -119,6 +121,7 @@ fn keys_of_the_file() {
         row!(r#""limits": { "result": "10MB" }"#, c => c.limits.reply_bytes, "10000000"),
         row!(r#""limits": { "callsInFlight": 100 }"#, c => c.limits.calls_in_flight, "100"),
         row!(r#""limits": {}"#, c => c.limits.reply_bytes, "67108864"),
+        row!(r#""mcpServers": { "s": { "command": "x" } }, "limits": { "result": "10MB" }"#, c => server(c).max_message_bytes, "10000000"),
         row!(r#""sandbox": {}"#, c => c.jail == JailOptions::default(), "true"),
         row!(r#""sandbox": { "level": "kernel", "require": ["namespaces"] }"#, c => (c.jail.layers.len(), &c.jail.required), "(3, [Namespaces])"),
         row!(r#""sandbox": { "require": [] }"#, c => (c.jail.layers.len(), &c.jail.required), "(3, [])"),
@@ -159,66 +162,10 @@ fn keys_of_the_file() {
         row!(r#""extract": {}"#, c => c.extract, "ExtractLimits { calls: 20, same_schema: 5, input_bytes: 1048576, output_bytes: 1048576 }"),
         row!(r#""extract": { "calls": 3, "sameSchema": 2, "input": "1KiB", "output": "2KiB" }"#,
             c => c.extract, "ExtractLimits { calls: 3, same_schema: 2, input_bytes: 1024, output_bytes: 2048 }"),
-        row!(r#""serve": { "mode": "native" }"#, c => c.serve.mode, "Native"),
-        row!(r#""serve": { "context": { "window": 128000, "share": 0.05 } }"#, c => (c.serve.context.window, c.serve.context.share), "(128000, 0.05)"),
-        row!(r#""serve": { "context": { "share": 1 } }"#, c => c.serve.context.share, "1.0"),
-        row!(r#""serve": { "toolsTtl": "1m" }"#, c => c.serve.tools_ttl, "60s"),
-        row!(r#""serve": { "wait": "20s" }"#, c => c.serve.wait, "20s"),
-        row!(r#""serve": { "answerTime": "1h" }"#, c => c.serve.answer_time, "3600s"),
-        row!(r#""serve": { "memory": "1GiB" }"#, c => c.serve.memory, "Some(1073741824)"),
-        row!(r#""serve": { "modes": ["native"] }"#, c => c.serve.modes, "Some([Native])"),
         row!(r#""tools": { "*": { "visibility": "on-demand" }, "git_log": { "keywords": ["history", "blame"], "alwaysOn": true } }"#,
-            c => (c.tools.visibility("x", None), c.tools.keywords("git_log", None), c.tools.always_on("git_log", None), c.tools.always_on("x", None)), r#"(OnDemand, ["blame", "history"], true, false)"#),
+            c => (c.tools.visibility(tool("x")), c.tools.keywords(tool("git_log")), c.tools.always_on(tool("git_log")), c.tools.always_on(tool("x"))), r#"(OnDemand, ["blame", "history"], true, false)"#),
     ];
     check(rows, |members| format!("// All of it.\n{{ {members} }}"));
-}
-
-#[rustfmt::skip]
-#[test]
-fn keys_of_serving_over_http() {
-    let rows: &[Row] = &[
-        row!("", c => (c.serve.http == HttpConfig::default(), c.serve.users == UsersConfig::default()), "(true, true)"),
-        row!(r#""http": { "address": "localhost:8080" }"#, c => c.serve.http.address, "Some(127.0.0.1:8080)"),
-        row!(r#""http": { "address": "[::1]:0" }"#, c => c.serve.http.address, "Some([::1]:0)"),
-        row!(r#""http": { "allowedHosts": ["A.${HOST}", "a.example:8443", "10.0.0.1"] }"#, c => c.serve.http.allowed_hosts, r#"["a.example.com", "a.example:8443", "10.0.0.1"]"#),
-        row!(r#""http": { "allowedOrigins": ["https://app.example.com", "http://localhost:3000"] }"#, c => c.serve.http.allowed_origins, r#"["https://app.example.com", "http://localhost:3000"]"#),
-        row!(r#""http": { "bearer": "${LONG_TOKEN}" }"#, c => tokens(c), r#"["default: hunter2-0123456789"]"#),
-        row!(r#""http": { "bearer": { "keyring": { "service": "s", "account": "a" } } }"#, c => tokens(c), r#"["default: s/a"]"#),
-        row!(r#""http": { "bearer": { "command": ["op"] } }"#, c => tokens(c).len(), "1"),
-        row!(r#""http": { "bearer": { "bob@ci": "${LONG_TOKEN}", "al-ice": { "keyring": { "service": "s", "account": "a" } } } }"#, c => tokens(c), r#"["bob@ci: hunter2-0123456789", "al-ice: s/a"]"#),
-        row!(r#""http": { "oauth": { "issuer": "https://${HOST}/" } }"#,
-            c => c.serve.http.oauth.as_ref().map(|it| (&it.issuer, &it.resource, &it.audience, &it.scopes, it.algorithms.len())), r#"Some(("https://example.com/", None, None, [], 9))"#),
-        row!(r#""http": { "oauth": { "issuer": "http://127.0.0.1:9", "resource": "https://${HOST}/mcp", "audience": "${PROGRAM}", "scopes": ["callgate"], "algorithms": ["ES256"] } }"#,
-            c => c.serve.http.oauth.as_ref().map(|it| (&it.resource, &it.audience, &it.scopes, &it.algorithms)), r#"Some((Some("https://example.com/mcp"), Some("node"), ["callgate"], ["ES256"]))"#),
-        row!(r#""http": { "maxBody": "1MiB" }"#, c => c.serve.http.max_body, "1048576"),
-        row!(r#""http": { "requestTime": "5s" }"#, c => c.serve.http.request_time, "5s"),
-        row!(r#""http": { "rate": { "perSecond": 5, "burst": 10 } }"#, c => c.serve.http.rate, "RateConfig { per_second: 5, burst: 10 }"),
-        row!(r#""http": { "rate": { "burst": 10 } }"#, c => c.serve.http.rate, "RateConfig { per_second: 500, burst: 10 }"),
-        row!(r#""http": { "connections": 7, "requests": 8, "sessions": 9, "sessionsPerUser": 3 }"#,
-            c => (c.serve.http.connections, c.serve.http.requests, c.serve.http.sessions, c.serve.http.sessions_per_user), "(7, 8, 9, 3)"),
-        row!(r#""http": { "sessionIdle": "5m", "shutdownTime": "2s" }"#, c => (c.serve.http.session_idle, c.serve.http.shutdown_time), "(300s, 2s)"),
-        row!(r#""users": { "claim": "/realm/roles" }"#, c => c.serve.users.claim, r#""/realm/roles""#),
-        row!(r#""users": { "most": 3, "idle": "1m" }"#, c => (c.serve.users.max, c.serve.users.idle), "(3, 60s)"),
-        row!(r#""users": { "default": ["r"], "roles": { "r": {} } }"#, c => c.serve.users.default, r#"["r"]"#),
-        row!(r#""users": { "named": { "alice": ["r"], "default": [] }, "roles": { "r": {} } }, "http": { "bearer": { "alice": "${LONG_TOKEN}" } }"#,
-            c => c.serve.users.named, r#"{"alice": ["r"], "default": []}"#),
-        row!(r#""users": { "subjects": { "u-1": ["r"] }, "roles": { "r": {} } }"#, c => c.serve.users.subjects, r#"{"u-1": ["r"]}"#),
-        row!(r#""users": { "roles": { "r": { "servers": ["crm", "off", "*"] } } }"#, c => role(c).servers, r#"["crm", "off", "*"]"#),
-        row!(r#""users": { "roles": { "r": { "permissions": { "deny": ["crm_*"] } } } }"#, c => rules(&role(c).permissions), r#"["Deny \"crm_*\""]"#),
-        row!(r#""users": { "roles": { "r": { "tools": { "crm_*": { "visibility": "hidden" } } } } }"#, c => role(c).tools.visibility("crm_x", None), "Hidden"),
-    ];
-    check(rows, |members| format!(r#"{{ "mcpServers": {{ "crm": {{ "command": "x" }}, "off": {{ "disabled": true }} }}, "serve": {{ {members} }} }}"#));
-}
-
-fn tokens(config: &Config) -> Vec<String> {
-    let tokens = config.serve.http.bearer.iter();
-    tokens
-        .map(|(name, token)| format!("{name}: {}", source(token)))
-        .collect()
-}
-
-fn role(config: &Config) -> &Role {
-    &config.serve.users.roles.as_ref().expect("roles")["r"]
 }
 
 /// The effect of each rule, and its JSON.
@@ -289,7 +236,6 @@ fn debug_output_holds_no_secret() {
                 "oauth": { "clientId": "c", "issuer": "https://i", "clientSecret": "${TOKEN}" } },
         },
         "models": { "small": { "url": "https://a.b/?key=${TOKEN}", "model": "m", "key": "${TOKEN}" } },
-        "serve": { "http": { "bearer": "${LONG_TOKEN}" } },
     }"#;
     let config = read("callgate.json", text).expect("a configuration");
     let shown = format!("{config:#?}");
@@ -309,7 +255,7 @@ fn durations_and_sizes() {
     }
     assert_eq!(duration("0s"), Err("\"0s\" is zero; the duration must be greater than zero".to_owned()));
     for text in ["99999999999999999999h", "999999999999h"] {
-        assert_eq!(duration(text), Err(format!("{text:?} is too large a duration; the longest is a hundred years")));
+        assert_eq!(duration(text), Err(format!("{text:?} is too large; the maximum duration is a hundred years")));
     }
     let size = |text| parse_bytes(text).map_err(|error| error.to_string());
     for (text, bytes) in [("512B", 512), ("16KiB", 16_384), ("1.5gb", 1_500_000_000)] {
@@ -320,7 +266,7 @@ fn durations_and_sizes() {
         assert_eq!(size(text), Err(expected));
     }
     assert_eq!(size("0.4B"), Err("\"0.4B\" is zero; the size must be greater than zero".to_owned()));
-    assert_eq!(size("9007199254740992B"), Err("\"9007199254740992B\" is too large a size; the largest is below 2^53 bytes".to_owned()));
+    assert_eq!(size("9007199254740992B"), Err("\"9007199254740992B\" is too large; the maximum size is below 2^53 bytes".to_owned()));
     let memory = parse_memory("8MiB").map_err(|error| error.to_string());
     assert_eq!(memory, Err("\"8MiB\" is too little memory; a script needs \"16MiB\" at least".to_owned()));
 }

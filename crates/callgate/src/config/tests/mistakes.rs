@@ -134,15 +134,6 @@ fn mistakes_in_the_file_are_reported() {
         (r#"{ "search": { "by": "hybrid" }, "models": { "small": { "url": "https://a.b", "model": "m" } } }"#, &[
             "1 \"search\"… by \"hybrid\" compares words only: \"models\" names no \"embeddings\"; add them, or leave \"search\" out",
         ]),
-        (r#"{ "serve": { "mode": "Native", "context": { "window": 0, "share": 2, "shares": 1 }, "toolsTtl": 5, "wait": "soon", "modec": [] } }"#, &[
-            "1 \"mode\" in \"serve\" must be \"code\" or \"discovery\" or \"native\", and this is \"Native\"",
-            "1 \"window\" in \"context\"… must be a whole number above zero",
-            "1 \"share\" in \"context\"… a share is a number above 0 and at most 1, such as 0.02",
-            "1 unknown key \"shares\" in \"context\"…; did you mean \"share\"?",
-            "1 \"toolsTtl\" in \"serve\" must be a string such as \"",
-            "1 \"wait\" in \"serve\": \"soon\" is not a duration; write",
-            "1 unknown key \"modec\" in \"serve\"; did you mean \"mode\"?",
-        ]),
         ("{ \"tools\": {\n\"git-*\": { \"visibility\": \"native\" },\n\"git_*\": { \"visibility\": \"none\", \"keywords\": [\"\"], \"alwaysOn\": \"yes\", \"always\": true },\n\"fs_*\": true } }", &[
             "2 pattern \"git-*\" can never match: generated names have \"_\" in place of \"-\"; did you mean \"git_*\"?",
             "3 \"visibility\" in \"git_*\" in \"tools\" must be \"native\" or \"on-demand\" or \"hidden\", and this is \"none\"",
@@ -305,12 +296,7 @@ fn keys_of_other_clients_are_mistakes() {
     let shared = read(".mcp.json", text).expect("a configuration");
     assert_eq!(stdio(&shared).command, "git");
     // A missing key is a mistake all the same.
-    for text in [
-        r#"{ "mcpServers": {}, "limit": {} }"#,
-        r#"{ "serve": { "http": { "oauth": { "clientId": "c" } } } }"#,
-    ] {
-        assert!(read(".mcp.json", text).is_err(), "{text}");
-    }
+    assert!(read(".mcp.json", r#"{ "mcpServers": {}, "limit": {} }"#).is_err());
 }
 
 #[rustfmt::skip]
@@ -338,46 +324,4 @@ fn mistakes_in_rules_are_reported() {
         ("[{ \"tool\": \"*\", \"arguments\": [\n{ \"at\": \"/a\", \"max\": 1e400 }] }]", &["3 \"max\" in \"arguments\" in a rule has the number 1e400, which is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308"]),
         (r#"[], "deny": [{ "tool": "*", "maxCalls": 1 }]"#, &["2 \"maxCalls\" belongs to rules of \"allow\""]),
     ], |rules| format!("{{ \"permissions\": {{\n\"allow\": {rules} }} }}"));
-}
-
-#[rustfmt::skip]
-#[test]
-fn mistakes_in_serve_settings_are_reported() {
-    check("callgate.json", &[
-        (r#""http": { "address": "example.com:80", "rate": { "perSecond": 0 }, "port": 80 }"#, &[
-            "2 \"address\" in \"http\" in \"serve\": \"example.com:80\" is not an address to listen on; write an IP address and a port",
-            "2 \"perSecond\" in \"rate\" in \"http\" in \"serve\" must be a whole number above zero",
-            "2 key \"port\" in \"http\" in \"serve\" means nothing here; write \"address\"",
-        ]),
-        (r#""http": { "allowedHosts": ["https://a.example"] }"#, &["2 \"allowedHosts\" in \"http\" in \"serve\": \"https://a.example\" is not a host; write a name"]),
-        (r#""http": { "allowedHosts": ["a/b"] }"#, &["2 \"a/b\" is not a host; write a name"]),
-        (r#""http": { "allowedHosts": ["*"] }"#, &["2 \"*\" is not a host; write a name"]),
-        (r#""http": { "allowedHosts": ["a@b"] }"#, &["2 \"a@b\" is not a host; write a name"]),
-        (r#""http": { "allowedOrigins": ["a.example"] }"#, &["2 \"allowedOrigins\" in \"http\" in \"serve\": \"a.example\" is not an origin; write scheme and host"]),
-        (r#""http": { "allowedOrigins": ["https://a.example/path"] }"#, &["2 \"https://a.example/path\" is not an origin; write scheme and host"]),
-        (r#""http": { "allowedOrigins": ["null"] }"#, &["2 \"null\" is not an origin; write scheme and host"]),
-        (r#""http": { "bearer": { "": "x", "a b": "y", "ci": "a-token-of-15-c" } }"#, &[
-            "2 \"bearer\" in \"http\" in \"serve\": \"\" is not a name for a user; use up to 64 letters, digits and . _ - @",
-            "2 \"bearer\" in \"http\" in \"serve\": \"a b\" is not a name for a user; use up to 64",
-            "2 \"ci\" in \"bearer\" in \"http\" in \"serve\"…fewer than 16 characters and could be guessed; use one such as",
-        ]),
-        (r#""http": { "oauth": { "issuer": "http://login.example.com" } }"#, &["2 \"issuer\" in \"oauth\" in \"http\" in \"serve\" must be an https URL without query or fragment (http on loopback only)"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "resource": "https://a.b/mcp?x=1" } }"#, &["2 \"resource\" in \"oauth\" in \"http\" in \"serve\" must be an https URL without query"]),
-        (r#""http": { "oauth": {} }"#, &["2 \"oauth\" in \"http\" in \"serve\" has no \"issuer\"; "]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": [] } }"#, &["2 \"algorithms\" out"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["HS256"] } }"#, &["2 \"algorithms\" in \"oauth\" in \"http\" in \"serve\": \"HS256\" is not accepted"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["none"] } }"#, &["2 \"none\" is not accepted"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["ES265"] } }"#, &["2 \"ES265\" is not accepted; write one of RS256"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["x"] } }"#, &["2 \"x\" is not accepted; write one of RS256"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "scopes": ["a\"b"] } }"#, &["2 is not a scope; it must be one word"]),
-        ("\"users\": {\n\"roles\": { \"a\": { \"servers\": [\"cmr\"] }, \"b\": 1 },\n\"default\": [\"c\"],\n\"named\": { \"alice\": \"all\", \"alcie\": [], \"default\": [] } }, \"http\": { \"bearer\": { \"alice\": { \"command\": [\"op\"] } } }", &[
-            "3 \"servers\" in role \"a\" has the server \"cmr\", which the file does not have; add it, or write \"*\" for all",
-            "3 \"b\"… must be an object…and this is a number",
-            "4 \"default\" in \"users\" in \"serve\" has the role \"c\", which \"roles\" does not have; add it there",
-            "5 \"alice\" in \"named\" in \"users\" in \"serve\" must be an array…and this is a string",
-            "5 \"alcie\" in \"named\" in \"users\" in \"serve\" is the name of no token of \"bearer\"; did you mean \"alice\"?",
-        ]),
-        (r#""users": { "roles": { "a": { "permissions": { "allowUnmatched": true } } } }"#, &["2 \"allowUnmatched\", which stands in the file's \"permissions\""]),
-        (r#""users": { "roles": { "a": { "permissions": { "allow": ["["] } } } }"#, &["2 pattern \"[\" can never match"]),
-    ], |serve| format!("{{ \"mcpServers\": {{ \"crm\": {{ \"command\": \"x\" }} }},\n\"serve\": {{ {serve} }} }}"));
 }

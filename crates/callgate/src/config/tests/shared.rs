@@ -86,6 +86,8 @@ fn server_disabled_in_other_client_stays_disabled() {
         r#""allowMCPServers": ["b"]"#,
         r#""mcp": { "excluded": ["a"] }"#,
         r#""mcp": { "allowed": ["b"] }"#,
+        r#""mcp": { "excluded": [], "excluded": ["a"] }"#,
+        r#""allowMCPServers": ["b"], "mcp": { "allowed": ["a", "b"] }"#,
     ];
     let on = [
         r#""enabled": true"#,
@@ -136,7 +138,14 @@ fn transport_spellings_of_other_clients_are_read() {
         format!("{command} {} {cwd:?}", source(&env["A"])),
         r#"x 1 Some("/project/w")"#
     );
-    // Others write more than a line.
+    let text = r#"{ "mcpServers": { "a": { "url": "https://sse", "serverUrl": "https://a", "httpUrl": "https://b" } } }"#;
+    let config = read("settings.json", text).expect("a configuration");
+    assert_eq!(http(&config).url, "https://b");
+    let text = r#"{ "mcpServers": { "a": { "command": { "path": "x", "args": ["y"] } } } }"#;
+    let config = read("settings.json", text).expect("a configuration");
+    let Stdio { command, args, .. } = stdio(&config);
+    assert_eq!(format!("{command} {args:?}"), r#"x ["y"]"#);
+    // Other clients allow more than one line.
     let long = format!("Finds\\n  {}", "x".repeat(300));
     let text =
         format!(r#"{{ "servers": {{ "a": {{ "command": "x", "description": "{long}" }} }} }}"#);

@@ -19,8 +19,7 @@ pub(super) fn fit(format: ExportFormat, name: &str) -> String {
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
     let plain: String = plain.take(LONGEST - DIGITS - 2).collect();
     let start = if begins(format, &plain) { "" } else { "_" };
-    let hash = Sha256::digest(name);
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(Sha256::digest(name));
     format!("{start}{plain}_{}", &hex[..DIGITS])
 }
 

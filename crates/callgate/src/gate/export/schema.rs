@@ -1,10 +1,10 @@
 //! Schemas of arguments as a provider takes them. Some providers refuse a request for one
 //! schema whose root combines others.
 
+use callgate_text::one_line;
 use serde_json::{Map, Value};
 
 use super::ExportFormat;
-use crate::harmless::one_line;
 
 /// Keywords that the provider refuses at the root of a schema.
 fn refused(format: ExportFormat) -> &'static [&'static str] {

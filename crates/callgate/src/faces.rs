@@ -1,0 +1,31 @@
+//! What `callgate serve` and the command use beyond the public API. It changes without notice.
+
+pub use callgate_auth::{Endpoint, Origin, Source};
+pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, code};
+pub use callgate_models::Api;
+pub use callgate_policy::flow::{Finding, FlowRules};
+pub use callgate_policy::{
+    Because, Decision, Definition, Effect, Pattern, PatternError, Permission, Rule, ToolName,
+    Verdict, listed_members,
+};
+pub use callgate_rust_types::RustTypes;
+pub use callgate_sandbox::{Jail, JailLayer, JailOptions, WorkerProgram, machine_memory};
+pub use callgate_script::MAX_SCRIPT_BYTES;
+pub use callgate_servers::{
+    Caller, Connect, EraSetting, Http, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
+    Refusal, Remembered, Root, Stdio, ToolList, Transport, Wanted, WantedKind, nesting,
+};
+pub use callgate_typegen::ambient as ambient_declarations;
+pub use callgate_typegen::names::prefix as function_prefix;
+
+pub use crate::config::Visibility;
+pub use crate::gate::export::{ExportFormat, Exported};
+pub use crate::gate::view::GateView;
+pub use crate::question_text::{Shown, answer_text, change_text, question_text};
+pub use crate::skill::Skill;
+pub use crate::workers::Workers;
+
+/// Logins at HTTP servers.
+pub mod auth {
+    pub use crate::auth::*;
+}
