@@ -1,20 +1,20 @@
-//! Arguments of our own tools and of servers' tools: the tool's schema names every problem.
+//! Checks of the arguments of our own tools and of servers' tools against the tools' schemas.
 
-use callgate::present::nearest;
-use callgate::rule::listed_members;
+use callgate::faces::listed_members;
 use callgate_schema::{Author, Declared, Fit, Schema};
+use callgate_text::nearest;
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The most problems that one answer lists.
+/// The limit of problems in one answer.
 const MAX_PROBLEMS: usize = 10;
-/// The most members of a schema that a problem lists.
+/// The limit of members of a schema that a problem lists.
 const MAX_LISTED: usize = 30;
-/// The most bytes of a model's text that an answer repeats.
+/// The limit of a model's text in an answer, in bytes.
 const MAX_QUOTE: usize = 80;
 
-/// Reads arguments by their schema. A null counts as left out, since many clients write it.
+/// Reads arguments by their schema. A null counts as absent, because many clients write it.
 pub(crate) fn read<T: DeserializeOwned>(
     lead: &str,
     schema: &JsonObject,
@@ -25,7 +25,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     let mut unknown = Vec::new();
     tidy(&schema, &mut given, "", &mut unknown);
     let given = Value::Object(given);
-    let schema = Schema::new(schema, Author::Script)?;
+    let schema = Schema::new(schema, Author::Script).map_err(|error| error.to_string())?;
     let mut problems = schema.problems(&given, MAX_QUOTE, MAX_PROBLEMS);
     problems.append(&mut unknown);
     if problems.is_empty() {
@@ -37,8 +37,8 @@ pub(crate) fn read<T: DeserializeOwned>(
     Err(refusal(lead, &problems))
 }
 
-/// Holds a call's arguments to the schema of a server's tool. The error is for the caller, and has
-/// no value of the arguments. A schema that cannot be used refuses nothing.
+/// Checks a call's arguments against the schema of a server's tool. The error is for the caller,
+/// and contains no value of the arguments. An unusable schema refuses nothing.
 pub(crate) fn check_call(
     function: &str,
     schema: JsonObject,
@@ -53,7 +53,7 @@ pub(crate) fn check_call(
             if known.contains_key(key) {
                 return true;
             }
-            // Each takes a search among all members.
+            // Each unknown member costs a search among all known ones.
             if problems.len() < MAX_PROBLEMS {
                 problems.push(unknown_member("", key, known, schema.get("required")));
                 is_listed |= near(key, known).is_none();
@@ -99,7 +99,7 @@ fn tidy(schema: &Value, given: &mut JsonObject, place: &str, unknown: &mut Vec<S
     given.retain(|key, value| {
         let is_known = known.contains_key(key);
         if !is_known {
-            // Beyond these, only their number is shown.
+            // Of further ones, only the number is shown.
             let is_shown = unknown.len() < MAX_PROBLEMS;
             let problem = is_shown.then(|| unknown_member(place, key, known, None));
             unknown.push(problem.unwrap_or_default());
@@ -120,7 +120,7 @@ fn tidy(schema: &Value, given: &mut JsonObject, place: &str, unknown: &mut Vec<S
     }
 }
 
-/// The problem of a member that is not known. `required` marks members in the list.
+/// The problem of an unknown member. The list marks `required` members.
 fn unknown_member(place: &str, key: &str, known: &JsonObject, required: Option<&Value>) -> String {
     let advice = match near(key, known) {
         Some(near) => format!("did you mean {near:?}?"),
@@ -158,7 +158,7 @@ fn listed(known: &JsonObject, required: Option<&Value>) -> String {
     words.join(", ")
 }
 
-/// The beginning of a model's text in quotation marks.
+/// A model's text in quotation marks, cut.
 pub(crate) fn quoted(text: &str) -> String {
     let end = text.floor_char_boundary(MAX_QUOTE);
     match text.get(..end) {

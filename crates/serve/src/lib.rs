@@ -4,6 +4,7 @@
 //! output carries MCP frames only, so nothing here prints.
 
 mod arguments;
+pub mod config;
 mod face;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -15,23 +16,23 @@ mod stdio;
 use std::sync::Arc;
 
 use callgate::Gate;
-use callgate::config::ServeConfig;
 use futures::FutureExt as _;
 
 pub use crate::face::Waits;
-pub use crate::http::{Identity, MakeGate, serve_http};
+pub use crate::http::{Identity, MakeGate, MakingGate, serve_http};
 pub use crate::runs::AnyClient;
 pub use crate::stdio::ServeError;
 
+use crate::config::ServeConfig;
 use crate::face::Service;
 
-/// Serves MCP over standard input and output. `client` is the gate's caller: servers are told
-/// the folders that the client names. While `waits` gives a reason, the tools for scripts are
+/// Serves MCP over standard input and output. `client` is the gate's caller: servers get the
+/// folders that the client names. While `waits` returns a reason, the tools for scripts are
 /// listed, and each call is an error with that reason.
 ///
-/// The gate may still be starting: the handshake is answered at once, the list of tools when
-/// the gate is made. Returns in bounded time after either end of the client is closed; running
-/// scripts then have a moment to end.
+/// The gate may still be starting: the handshake is answered immediately, the list of tools when
+/// the gate is ready. Returns within a few seconds after the client closes either stream: running
+/// scripts have this time to end.
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
     waits: Option<Waits>,

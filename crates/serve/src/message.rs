@@ -3,18 +3,18 @@
 
 use std::borrow::Cow;
 
-use callgate_schema::extent;
+use callgate_schema::{extent, present};
 use rmcp::model::{ErrorCode, RequestId};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The deepest nesting of objects and arrays.
+/// The limit of nesting of objects and arrays.
 const MAX_DEPTH: u32 = 100;
-/// The most values in a message: in memory they take a hundred times their text.
+/// The limit of values in a message: in memory they take up to a hundred times their text.
 pub(crate) const MAX_VALUES: u64 = 1 << 18;
 
-/// The message for params that do not fit the method.
-pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its method";
+/// The error message for params that do not match the method.
+pub(crate) const WRONG_PARAMS: &str = "the params do not match the method";
 
 /// The outer members of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) struct Malformed {
 }
 
 impl Malformed {
-    /// JSON of the wrong form.
+    /// JSON that is not a valid message.
     pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code: ErrorCode::INVALID_REQUEST,
@@ -44,7 +44,7 @@ impl Malformed {
     }
 
     /// Text that is not JSON; `what` names the text.
-    pub(crate) fn no_json(what: &str, error: &serde_json::Error) -> Self {
+    pub(crate) fn not_json(what: &str, error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         Self {
             code: ErrorCode::PARSE_ERROR,
@@ -61,7 +61,7 @@ impl Malformed {
 
 /// Checks that the bytes are one JSON-RPC message; `what` names them in an error.
 pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> {
-    // Raw values are read without recursion, however deep they are.
+    // Raw values are read without recursion, so that no nesting is too deep.
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow)]
@@ -79,7 +79,7 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     }
     let text = text(what, bytes)?;
     let raw: &RawValue =
-        serde_json::from_str(text).map_err(|error| Malformed::no_json(what, &error))?;
+        serde_json::from_str(text).map_err(|error| Malformed::not_json(what, &error))?;
     if raw.get().starts_with('[') {
         return Err(Malformed::new(
             "batches are not part of MCP since 2025-06-18; send one message in a request",
@@ -89,7 +89,7 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
         return Err(Malformed::new("a JSON-RPC message is an object"));
     }
     let message: Message<'_> = serde_json::from_str(raw.get()).map_err(|_| {
-        Malformed::new("the message is not of JSON-RPC's form, or has a member twice")
+        Malformed::new("the message is not a JSON-RPC message, or has a duplicate member")
     })?;
     let id = message.id.map(read_id).transpose()?;
     let answers = usize::from(message.result.is_some()) + usize::from(message.error.is_some());
@@ -104,7 +104,8 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     } else {
         bounded(text)
     };
-    // An answer has the id of our request: an error with it would end another request.
+    // The id of an answer is that of our request: an error with it would end a request of the
+    // client.
     checked.map_err(|why| why.to(id.clone().filter(|_| answers == 0)))?;
     Ok(Envelope {
         id,
@@ -112,20 +113,14 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     })
 }
 
-/// Keeps a member that is null apart from one that is missing.
-fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
-    Deserialize::deserialize(member).map(Some)
-}
-
 /// Reads an `id`: a string or a whole number.
 fn read_id(id: &RawValue) -> Result<RequestId, Malformed> {
-    // Objects and arrays are not read: their size is not checked yet.
+    // Objects and arrays are refused unread, because their size is not checked yet.
     let id = Some(id.get()).filter(|id| !id.starts_with(['{', '[']));
     let id = id.and_then(|id| serde_json::from_str(id).ok());
     id.ok_or_else(|| Malformed::new("\"id\" must be a string or a whole number"))
 }
 
-/// Reads the bytes as UTF-8.
 pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed> {
     std::str::from_utf8(bytes).map_err(|_| Malformed {
         code: ErrorCode::PARSE_ERROR,
@@ -133,7 +128,7 @@ pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed
     })
 }
 
-/// Refuses a text with too deep nesting or too many values.
+/// Refuses a text that is nested too deep or has too many values.
 pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
     let extent = extent(text);
     let excess = if extent.levels > MAX_DEPTH {

@@ -1,7 +1,7 @@
 //! MCP over standard input and output: a line is a message.
 //!
-//! rmcp writes the answers and serves the session. Lines are read here, so that a request that
-//! cannot be read gets an answer with its `id`.
+//! rmcp writes the answers and serves the session. Lines are read here, so that an unreadable
+//! request gets an answer with its `id`.
 
 use std::io;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use crate::face::Service;
-use crate::message::{Malformed, NOT_ITS_FORM, envelope, text};
+use crate::message::{Malformed, WRONG_PARAMS, envelope, text};
 
 /// The reason why serving failed, for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ServeError(pub(crate) String);
 
-/// The most bytes of a line.
+/// The limit of a line, in bytes.
 const MAX_LINE: usize = 16 << 20;
-/// The time that the last answers may take after the client has left.
+/// The time for the last answers after the client has closed its input.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// U+FEFF, which some clients write first.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -52,20 +52,20 @@ pub(crate) async fn serve(
             "the MCP handshake failed: {}",
             error.message
         ))),
-        // The client left before its first request.
+        // The client closed the connection before its first request.
         Err(_) => Ok(()),
     };
     service.runs.end().await;
     served
 }
 
-/// The transport.
 struct Stdio<R, W: AsyncWrite> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     output: AsyncRwTransport<RoleServer, Empty, W>,
-    /// A session, or the first stateless request, has begun. Before, rmcp takes requests alone.
+    /// True after the first request of a session, or the first stateless request. Before it, rmcp
+    /// accepts requests only.
     has_begun: bool,
-    /// Cancelled when the client does not read any more.
+    /// Cancelled when the client no longer reads.
     broken: CancellationToken,
 }
 
@@ -84,7 +84,7 @@ where
         }
     }
 
-    /// Reads a line. `None` if there is nothing to do.
+    /// Reads a line; `None` if it is empty or ignored.
     fn message(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Malformed> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         if line.trim_ascii().is_empty() {
@@ -94,10 +94,10 @@ where
         let read = callgate_schema::read(text("the line", line)?);
         let message = match (read, envelope.id, envelope.method) {
             (Ok(message), ..) => message,
-            (Err(_), id @ Some(_), Some(_)) => return Err(Malformed::new(NOT_ITS_FORM).to(id)),
-            // Ends our request that has this id.
+            (Err(_), id @ Some(_), Some(_)) => return Err(Malformed::new(WRONG_PARAMS).to(id)),
+            // An answer to our request with this id: it ends the request.
             (Err(_), id @ Some(_), None) => {
-                JsonRpcMessage::error(ErrorData::invalid_request(NOT_ITS_FORM, None), id)
+                JsonRpcMessage::error(ErrorData::invalid_request(WRONG_PARAMS, None), id)
             }
             (Err(error), None, _) => {
                 tracing::warn!(%error, "a message of the client was ignored");
@@ -119,7 +119,7 @@ where
         Ok(Some(message))
     }
 
-    /// Answers a message that is not served. Nothing waits for a client that reads slowly.
+    /// Answers a message that is not served, in a task, because the client may read slowly.
     fn refuse(&mut self, Malformed { code, id, message }: Malformed) {
         tracing::warn!(reason = %message, "a message of the client was refused");
         let error = ErrorData::new(code, message, None);
@@ -151,7 +151,7 @@ where
             let message = match line {
                 Ok(line) => self.message(&line),
                 Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
-                    // The reader ends once after an error, and goes on.
+                    // After an error, the reader returns `None` once and then continues.
                     let _ = self.lines.next().await;
                     Err(Malformed::new(format!(
                         "the message has more than {MAX_LINE} bytes"
@@ -171,7 +171,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // A client that reads nothing holds the output.
+        // A client that reads nothing blocks the output.
         match tokio::time::timeout(LAST_ANSWERS, self.output.close()).await {
             Ok(closed) => closed,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -182,12 +182,12 @@ where
 #[cfg(test)]
 mod tests {
     use callgate::Gate;
-    use callgate::config::ServeConfig;
     use futures::FutureExt as _;
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
     use super::*;
+    use crate::config::ServeConfig;
     use crate::runs::AnyClient;
 
     /// Sends the lines to a server whose gate is never made, and reads its answers.

@@ -1,6 +1,8 @@
-//! Calls of servers' tools without a script.
+//! Calls of servers' tools without a script, and their results for the client.
 
-use callgate::{CallError, CallErrorKind, CallOutcome, CallRequest, Gate, code};
+use callgate::faces::code;
+use callgate::{CallError, CallErrorKind, CallOutcome, CallRequest, Gate};
+use callgate_schema::{TokenKind, tokens};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -10,17 +12,17 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::own_tools::{self, CALL_TOOL};
 use crate::arguments::check_call;
 
-/// The code of a server that needs a capability which the client lacks.
+/// The error code of a server that needs a capability that the client lacks.
 const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;
 
 /// A call of a server's tool.
 pub(crate) struct ToolCall {
     pub(crate) function: String,
     pub(crate) arguments: Option<JsonObject>,
-    /// The client's revision knows structured results that are no objects (2026-07-28).
+    /// True if the client's revision allows structured results that are not objects (2026-07-28).
     pub(crate) any_result: bool,
-    /// The call was made by `call_tool`, so the answer is text for a model: the structured result
-    /// if there is one, since that is declared, and compact JSON.
+    /// True for a call with `call_tool`: then the answer is text for a model, the structured result
+    /// if there is one, because its type is declared, and compact JSON.
     pub(crate) is_for_model: bool,
 }
 
@@ -33,7 +35,7 @@ struct CallArguments {
 }
 
 impl ToolCall {
-    /// Reads the arguments of `call_tool`, and looks the tool up.
+    /// Reads the arguments of `call_tool`, and finds the tool.
     pub(crate) async fn read(
         gate: &Gate,
         given: Option<&JsonObject>,
@@ -46,7 +48,7 @@ impl ToolCall {
             ));
         }
         let function = given.name;
-        if gate.finds_tool(&function).await {
+        if gate.view().finds_tool(&function).await {
             let arguments = given.args.or(given.arguments);
             return Ok(Self {
                 function,
@@ -55,15 +57,15 @@ impl ToolCall {
                 is_for_model: true,
             });
         }
-        Err(match gate.unavailable_server_of(&function) {
+        Err(match gate.view().unavailable_server_of(&function) {
             Some(server) => server.reason.clone(),
-            None => gate.unknown_tool_message(&function),
+            None => gate.view().unknown_tool_message(&function),
         })
     }
 
-    /// Holds the arguments to the tool's schema. The error is for the caller.
+    /// Checks the arguments against the tool's schema. The error is for the caller.
     pub(crate) async fn check(&self, gate: &Gate) -> Result<(), String> {
-        let mut tool = gate.tool_entry(&self.function).unwrap_or_default();
+        let mut tool = gate.view().tool_entry(&self.function).unwrap_or_default();
         let Some(Value::Object(schema)) = tool.remove("inputSchema") else {
             return Ok(());
         };
@@ -83,7 +85,6 @@ impl ToolCall {
         (request, described)
     }
 
-    /// The client's answer.
     pub(crate) fn answer(&self, called: CallOutcome) -> Result<CallToolResult, ErrorData> {
         match called.result {
             Ok(result) => {
@@ -116,8 +117,8 @@ impl ToolCall {
     }
 }
 
-/// The content of a result for a model: its structured value in place of its texts, else those,
-/// JSON without white space. The texts of an error stay.
+/// The content of a result for a model: its structured value instead of its texts, or its texts;
+/// JSON without white space. The texts of an error are kept.
 fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -147,27 +148,18 @@ fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
     content
 }
 
-/// A JSON object or array without the white space between its parts.
+/// A JSON object or array without white space between its tokens.
 fn compact(json: &str) -> Option<String> {
     if !json.trim_start().starts_with(['{', '[']) {
         return None;
     }
     serde_json::from_str::<IgnoredAny>(json).ok()?;
-    let (mut in_string, mut is_escaped) = (false, false);
-    let is_kept = |c: &char| {
-        if in_string {
-            in_string = is_escaped || *c != '"';
-            is_escaped = !is_escaped && *c == '\\';
-            return true;
-        }
-        in_string = *c == '"';
-        !c.is_ascii_whitespace()
-    };
-    Some(json.chars().filter(is_kept).collect())
+    let kept = tokens(json).filter(|token| token.kind != TokenKind::Space);
+    Some(kept.map(|token| token.text).collect())
 }
 
-/// The result of a tool that does not fit the tool's output schema. The call was made, so the
-/// model sees the result, but not as a structured value.
+/// A result that does not match its tool's output schema. The call was made, so the model sees the
+/// result, but not as a structured value.
 fn mismatched_result(error: &CallError) -> Vec<ContentBlock> {
     #[derive(Deserialize)]
     struct Mismatch<'a> {
@@ -188,7 +180,7 @@ fn mismatched_result(error: &CallError) -> Vec<ContentBlock> {
     for_model(&server_result(result, true), result)
 }
 
-/// A server's own result, rewritten only where a client could not read it.
+/// A server's own result, changed only if a client could not read it.
 fn server_result(result: &RawValue, any_result: bool) -> CallToolResult {
     let Ok(Value::Object(mut members)) = serde_json::from_str(result.get()) else {
         return CallToolResult::success(vec![ContentBlock::text(result.get())]);
@@ -202,7 +194,7 @@ fn server_result(result: &RawValue, any_result: bool) -> CallToolResult {
     shown.meta = members
         .remove("_meta")
         .and_then(|meta| serde_json::from_value(meta).ok());
-    // The second is of MCP 2024-10-07.
+    // `toolResult` is of MCP 2024-10-07.
     let value = members.remove("structuredContent");
     shown.structured_content = value.or_else(|| members.remove("toolResult"));
     if !any_result
@@ -220,9 +212,10 @@ fn block(block: Value) -> ContentBlock {
     serde_json::from_value(block.clone()).unwrap_or_else(|_unknown| text())
 }
 
-/// Has Gemini CLI show a text that is JSON. It takes the first text of a result without structured
-/// content for that content, and fails if it is no object, such as the `42` of a script.
-pub(super) fn keep_as_text(result: &mut CallToolResult) {
+/// Adds empty structured content to a result whose text is JSON, for Gemini CLI: without it, the
+/// client parses the first text as structured content, and fails if it is not an object, such as
+/// the `42` of a script.
+pub(super) fn protect_json_text(result: &mut CallToolResult) {
     let text = result.content.first().and_then(ContentBlock::as_text);
     let text = text.map_or("", |it| it.text.trim_start());
     let is_json = !text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -316,7 +309,7 @@ mod tests {
             ("", None),
         ] {
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            keep_as_text(&mut result);
+            protect_json_text(&mut result);
             assert_eq!(result.structured_content, expected, "{text:?}");
         }
     }

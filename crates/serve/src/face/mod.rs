@@ -17,14 +17,15 @@ pub(crate) use mode::of_request as mode_of_request;
 pub(crate) use service::Service;
 pub use service::Waits;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use callgate::caller::LogLevel;
-use callgate::config::ToolMode;
-use callgate::present::nearest;
-use callgate::{Detail, Gate};
+use callgate::Gate;
+use callgate::faces::LogLevel;
+use callgate::settings::Detail;
+use callgate_text::nearest;
 use http::request::Parts;
+use parking_lot::Mutex;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
@@ -39,18 +40,19 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
+use crate::config::ToolMode;
 use crate::runs::{Client, ClientAsker, Purpose, Roots, ToolRequest, log_level, resources};
 
 use call_tool::ToolCall;
-use search::Search;
+use search::ToolSearch;
 use tool_array::ToolArray;
 
 /// The handler of one MCP session, or of one stateless request.
 pub(crate) struct Session {
     service: Arc<Service>,
-    /// Set by the first request.
+    /// The mode, set by the first request.
     mode: OnceLock<ToolMode>,
-    /// Made once: the tools that a client sees do not change in a session.
+    /// The tools that the client sees, which do not change in a session.
     tools: OnceLock<Arc<ToolArray>>,
     roots: Arc<Roots>,
     /// The lowest level of log messages that the client wants in the session.
@@ -68,10 +70,8 @@ impl Session {
         }
     }
 
-    /// The client of a request.
     fn client(&self, context: &RequestContext<RoleServer>) -> Result<Client, ErrorData> {
-        let logs = self.log_level.lock();
-        Client::of_request(context, *logs.unwrap_or_else(PoisonError::into_inner))
+        Client::of_request(context, *self.log_level.lock())
     }
 
     /// The mode of the session, or of the stateless request.
@@ -91,7 +91,7 @@ impl Session {
         Ok(*self.mode.get_or_init(|| mode))
     }
 
-    /// The gate, once it is made and its servers have had a short time to list their tools.
+    /// Waits for the gate, and for a short time for the tool lists of its servers.
     async fn gate(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Gate>, ErrorData> {
         let made = async {
             let gate = self.service.gate.clone().await?;
@@ -116,7 +116,7 @@ impl Session {
         Arc::clone(self.tools.get_or_init(make))
     }
 
-    /// The tools that the client sees while the gate waits for a person.
+    /// The tools that the client sees while the gate is not ready.
     async fn tools_before_gate(
         &self,
         mode: ToolMode,
@@ -143,10 +143,10 @@ impl Session {
         let (mode, client) = (self.mode(context)?, self.client(context)?);
         let name: &str = &request.name;
         let is_native = mode == ToolMode::Native;
-        let is_server_tool = is_native && gate.finds_tool(name).await;
+        let is_server_tool = is_native && gate.view().finds_tool(name).await;
         let mut is_own = own_tools::is_in_mode(name, mode);
         if is_own && is_server_tool {
-            // Of two tools with the name, the one that the client sees is meant.
+            // If two tools have this name, the client sees one of them and calls that one.
             is_own = self
                 .tools(&gate, mode, &client)
                 .own()
@@ -172,14 +172,13 @@ impl Session {
         }
         let array = self.tools(&gate, mode, &client);
         if is_native && array.tools.iter().any(|tool| tool.name == name) {
-            let gone = format!("{name} is gone: no server lists it any more");
+            let gone = format!("{name} no longer exists: no server lists it");
             return Ok(answer(Err(gone)));
         }
         let message = unknown_tool(&gate, is_native, &array, name);
         Err(ErrorData::invalid_params(message, None))
     }
 
-    /// Calls a server's tool.
     async fn call(
         &self,
         gate: Arc<Gate>,
@@ -204,8 +203,7 @@ impl Session {
         runs.without_script(&gate, request, purpose, work).await
     }
 
-    /// Searches for tools. Where a model picks them and the client has one, the client is
-    /// asked: by a request, or by an answer after which it comes again.
+    /// Searches for tools. If a model picks them and the client has a model, the client is asked.
     async fn search(
         &self,
         gate: Arc<Gate>,
@@ -213,7 +211,7 @@ impl Session {
         full: Detail,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.params.arguments.as_ref();
-        let mut search = match Search::read(given, full) {
+        let mut search = match ToolSearch::read(given, full) {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
@@ -258,7 +256,7 @@ impl Session {
         }))
     }
 
-    /// The time that a client without a session may keep a list.
+    /// The time that a stateless client may keep a list.
     fn ttl_ms(&self) -> u64 {
         u64::try_from(self.service.options.tools_ttl.as_millis()).unwrap_or(u64::MAX)
     }
@@ -305,7 +303,7 @@ impl ServerHandler for Session {
         ))
     }
 
-    /// Answers a request that rmcp could not type.
+    /// Answers a request that rmcp does not recognize.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -324,7 +322,7 @@ impl ServerHandler for Session {
         self.on_initialized(context).await;
     }
 
-    #[expect(deprecated, reason = "it is since 2026-07-28, and older clients do it")]
+    #[expect(deprecated, reason = "deprecated in 2026-07-28; older clients use it")]
     async fn set_level(
         &self,
         request: rmcp::model::SetLevelRequestParams,
@@ -334,11 +332,7 @@ impl ServerHandler for Session {
             return Err(unknown_request::no_method("logging/setLevel"));
         }
         let level = serde_json::to_value(request.level).unwrap_or_default();
-        let mut min = self
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *min = Some(log_level(&level)?);
+        *self.log_level.lock() = Some(log_level(&level)?);
         Ok(())
     }
 
@@ -373,7 +367,7 @@ impl ServerHandler for Session {
         if is_client(&context, "gemini-cli")
             && let Ok(CallToolResponse::Complete(result)) = &mut answered
         {
-            call_tool::keep_as_text(result);
+            call_tool::protect_json_text(result);
         }
         answered
     }
@@ -383,7 +377,7 @@ impl ServerHandler for Session {
     fn get_tool(&self, name: &str) -> Option<Tool> {
         // `http::mcp` has waited for the gate.
         let gate = self.service.gate.peek()?.as_ref().ok()?;
-        if gate.denies(name) {
+        if gate.view().denies(name) {
             return None;
         }
         tool_array::server_tool(gate, name, true)
@@ -471,8 +465,8 @@ impl ServerHandler for Session {
     }
 }
 
-/// The time that a client's first requests wait for servers without a known list. Codex goes on
-/// without an MCP server that does not answer for 0.6 s.
+/// The time that a client's first requests wait for servers without a known list. Codex ignores an
+/// MCP server that does not answer within 0.6 s.
 fn patience(context: &RequestContext<RoleServer>) -> Duration {
     if is_client(context, "codex") {
         Duration::from_millis(500)
@@ -481,7 +475,7 @@ fn patience(context: &RequestContext<RoleServer>) -> Duration {
     }
 }
 
-/// True if the client's name begins like this.
+/// True if the client's name starts with `name`.
 fn is_client(context: &RequestContext<RoleServer>, name: &str) -> bool {
     let client = context.client_info();
     client.is_some_and(|it| it.name.starts_with(name))
@@ -512,7 +506,7 @@ fn unknown_tool(gate: &Gate, is_native: bool, array: &ToolArray, name: &str) -> 
     let quoted = quoted(name);
     match nearest(name, own.iter().copied()) {
         Some(near) => format!("no tool is named {quoted}; did you mean {near:?}?"),
-        None if is_native => gate.unknown_tool_message(name),
+        None if is_native => gate.view().unknown_tool_message(name),
         None => format!("no tool is named {quoted}; there are {}", own.join(", ")),
     }
 }

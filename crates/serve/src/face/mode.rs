@@ -1,7 +1,8 @@
 //! The tool mode that a request over HTTP chooses.
 
-use callgate::config::{ServeConfig, ToolMode};
 use http::request::Parts;
+
+use crate::config::{InvalidValue, ServeConfig, ToolMode};
 
 /// The header with the mode of a session, or of a stateless request.
 const HEADER: &str = "x-mcp-tool-mode";
@@ -21,7 +22,7 @@ pub(crate) fn of_request(parts: &Parts, options: &ServeConfig) -> Result<ToolMod
     ))
 }
 
-/// The mode that a request names, the header before the query; `None` if neither is there.
+/// The mode in a request's header, or else in its query.
 fn chosen(parts: &Parts) -> Result<Option<ToolMode>, String> {
     let header = parts.headers.get(HEADER);
     let header = header.map(|word| String::from_utf8_lossy(word.as_bytes()));
@@ -29,7 +30,10 @@ fn chosen(parts: &Parts) -> Result<Option<ToolMode>, String> {
     let mut query = url::form_urlencoded::parse(query);
     let query = || Some(query.find(|(key, _)| key == QUERY)?.1);
     let word = header.or_else(query);
-    word.map(|word| word.trim().parse()).transpose()
+    let parsed = word.map(|word| word.trim().parse());
+    parsed
+        .transpose()
+        .map_err(|error: InvalidValue| error.to_string())
 }
 
 #[cfg(test)]

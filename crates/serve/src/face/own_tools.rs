@@ -1,17 +1,18 @@
-//! Our own tools. Names, texts and schemas lie beside in `own_tools.json`.
+//! Our own tools. Their names, texts and schemas are in `own_tools.json`.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use callgate::config::ToolMode;
-use callgate::{Detail, Gate, SearchBy, Server};
+use callgate::settings::{Detail, SearchBy};
+use callgate::{Gate, Server};
 use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::declared::Declared;
+use super::declared::DeclaredFunctions;
 use super::texts;
 use crate::arguments;
+use crate::config::ToolMode;
 use crate::runs;
 
 pub(crate) const RUN_SCRIPT: &str = "run_script";
@@ -25,13 +26,13 @@ pub(crate) const CALL_TOOL: &str = "call_tool";
 
 /// Tools that find other tools.
 pub(crate) const FINDERS: &[&str] = &[SEARCH_TOOLS, GET_TOOL_DETAILS];
-/// Tools that list servers, and put them into use and out of it.
+/// Tools that list, enable and disable servers.
 pub(crate) const SERVER_TOOLS: &[&str] = &[LIST_SERVERS, ENABLE_SERVER, DISABLE_SERVER];
 
-/// Bounds that a call is held to, and that a model need not know before.
+/// Bounds that calls are checked against, and that a description does not show.
 const UNSHOWN: [&str; 4] = ["additionalProperties", "minimum", "minItems", "maxItems"];
 
-/// A test holds that the file is read.
+/// A test checks that the file can be read.
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("own_tools.json")).unwrap_or_default());
 
@@ -44,7 +45,7 @@ pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
     [of_mode, FINDERS, SERVER_TOOLS].concat().contains(&tool)
 }
 
-/// The form of full declarations in a mode: for scripts, or for calls with JSON.
+/// The form of full declarations in a mode.
 pub(crate) fn full_detail(mode: ToolMode) -> Detail {
     match mode {
         ToolMode::Discovery | ToolMode::Native => Detail::Call,
@@ -58,11 +59,11 @@ pub(crate) fn named(names: &[&str]) -> Vec<Tool> {
     named.cloned().collect()
 }
 
-/// The tools for scripts. `extracts`: scripts can have a model fill in a form. `wait`: the time
-/// that is waited for a run.
+/// The tools for scripts. `extracts`: scripts can use `mcp.extract`. `wait`: the time that
+/// `run_script` waits for a run.
 pub(crate) fn for_scripts(
     gate: &Gate,
-    declared: &Declared,
+    declared: &DeclaredFunctions,
     servers: &[Server],
     extracts: bool,
     wait: Duration,
@@ -80,7 +81,7 @@ pub(crate) fn for_scripts(
 }
 
 /// The tools for calls without a script, in the file's order.
-pub(crate) fn for_calls(names: &[&str], declared: &Declared) -> Vec<Tool> {
+pub(crate) fn for_calls(names: &[&str], declared: &DeclaredFunctions) -> Vec<Tool> {
     let mut tools = named(names);
     for tool in &mut tools {
         let plain = tool.description.as_deref().unwrap_or_default();
@@ -98,7 +99,7 @@ pub(crate) fn for_calls(names: &[&str], declared: &Declared) -> Vec<Tool> {
     tools
 }
 
-/// Takes bounds out of a schema and its parts.
+/// Removes bounds from a schema and its parts.
 pub(crate) fn shorten(schema: &mut JsonObject) {
     schema.retain(|key, _| !UNSHOWN.contains(&key.as_str()));
     let parts = schema.values_mut().filter_map(Value::as_object_mut);

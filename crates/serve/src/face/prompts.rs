@@ -1,28 +1,26 @@
-//! The gate's skills as prompts: a client's user picks one, and its instructions become the
-//! user's message.
+//! The gate's skills as prompts: the instructions of the skill that a user picks become the user's
+//! message.
 
 use callgate::Gate;
-use callgate::present::nearest;
+use callgate_text::nearest;
 use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResult, JsonObject, Prompt, PromptMessage, Role,
 };
 
 use crate::arguments::quoted;
 
-/// All prompts.
 pub(crate) fn list(gate: &Gate) -> Vec<Prompt> {
-    let skills = gate.skills().iter();
+    let skills = gate.view().skills().iter();
     let prompts = skills.map(|skill| Prompt::new(&skill.name, Some(&skill.description), None));
     prompts.collect()
 }
 
-/// The prompt that is asked for.
 pub(crate) fn get(
     gate: &Gate,
     request: &GetPromptRequestParams,
 ) -> Result<GetPromptResult, ErrorData> {
     let name = &request.name;
-    let skills = gate.skills();
+    let skills = gate.view().skills();
     let Some(skill) = skills.iter().find(|skill| skill.name == *name) else {
         let near = nearest(name, skills.iter().map(|skill| skill.name.as_str()));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));

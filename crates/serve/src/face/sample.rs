@@ -1,13 +1,13 @@
-//! A call of a real tool, which shows a model the form of calls.
+//! An example call of a real tool for a description.
 
 use callgate::Gate;
 use callgate_typegen::deprecation;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// The most functions that are looked at.
+/// The limit of functions that are considered.
 const MAX_CANDIDATES: usize = 100;
-/// The most bytes of the arguments.
+/// The limit of the arguments, in bytes.
 const MAX_BYTES: usize = 120;
 
 /// A call with the arguments that its tool requires.
@@ -18,13 +18,13 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// A call of one of these functions: of one that takes a single value, if there is one.
+    /// A call of one of these functions, preferably one with a single plain argument.
     pub(crate) fn of(gate: &Gate, functions: &[&str]) -> Option<Self> {
         let candidates = functions
             .iter()
             .take(MAX_CANDIDATES)
             .filter_map(|function| {
-                let tool = gate.tool_entry(function)?;
+                let tool = gate.view().tool_entry(function)?;
                 let description = tool.get("description").and_then(Value::as_str);
                 let is_deprecated = description.and_then(deprecation).is_some();
                 let arguments = required(tool.get("inputSchema")?)?;
@@ -33,7 +33,7 @@ impl Sample {
                 }
                 let is_nested = |value: &Value| value.is_object() || value.is_array();
                 let is_plain = !arguments.values().any(is_nested);
-                // Best is one plain value.
+                // The lowest rank is the best.
                 let rank = (is_deprecated, arguments.len().abs_diff(1), !is_plain);
                 let function = (*function).to_owned();
                 Some((
@@ -73,7 +73,7 @@ impl Sample {
     }
 }
 
-/// Values for the required members of a schema; `None` if one has no plain schema.
+/// Values for the required members of a schema; `None` if a member's schema is not simple.
 fn required(schema: &Value) -> Option<JsonObject> {
     let required = schema.get("required").and_then(Value::as_array);
     let names = required.into_iter().flatten().filter_map(Value::as_str);

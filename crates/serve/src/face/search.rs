@@ -1,6 +1,7 @@
 //! `search_tools` and `get_tool_details`.
 
-use callgate::{Detail, Gate, SearchBy, SearchRequest};
+use callgate::settings::{Detail, SearchBy};
+use callgate::{Gate, SearchRequest};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 
@@ -9,13 +10,11 @@ use super::own_tools::{self, GET_TOOL_DETAILS, SEARCH_TOOLS};
 use super::texts::count;
 use crate::arguments::quoted;
 
-/// The most tokens of tools in an answer.
+/// The limit of tools in an answer, in tokens.
 const MAX_TOKENS: usize = 4000;
-/// Hits of a search that does not say how many.
-const USUAL_HITS: usize = 10;
+const DEFAULT_HITS: usize = 10;
 
-/// A search by `search_tools`.
-pub(crate) struct Search {
+pub(crate) struct ToolSearch {
     pub(crate) request: SearchRequest,
     detail: Detail,
 }
@@ -35,14 +34,14 @@ struct DetailsArguments {
     names: Vec<String>,
 }
 
-impl Search {
+impl ToolSearch {
     /// Reads the arguments. `full`: the form of full declarations.
     pub(crate) fn read(given: Option<&JsonObject>, full: Detail) -> Result<Self, String> {
         let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
         let mut request = SearchRequest::new(given.query);
         request.by = given.by;
         request.server = given.server;
-        request.limit = given.limit.unwrap_or(USUAL_HITS);
+        request.limit = given.limit.unwrap_or(DEFAULT_HITS);
         let detail = match given.detail.as_deref() {
             Some("names") => Detail::Name,
             Some("signatures") => Detail::Signature,
@@ -54,10 +53,9 @@ impl Search {
 
     /// True if a model picks the tools.
     pub(crate) fn is_by_model(&self, gate: &Gate) -> bool {
-        gate.search_way(self.request.by) == SearchBy::Model
+        gate.view().search_way(self.request.by) == SearchBy::Model
     }
 
-    /// Searches.
     pub(crate) async fn run(self, gate: &Gate) -> Result<String, String> {
         let found = gate.search(&self.request).await;
         let found = found.map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
@@ -66,7 +64,7 @@ impl Search {
         let (mut text, mut notes) = (String::new(), found.notes.iter());
         if found.is_poor {
             notes.next();
-            text.push_str("nothing fits well; the nearest:\n");
+            text.push_str("no good match; the nearest:\n");
         }
         text += &if hits.is_empty() {
             let searched = count(found.searched, "tool");
@@ -91,10 +89,10 @@ pub(crate) fn get_tool_details(
     let mut known: Vec<&str> = Vec::new();
     let mut notes = String::new();
     for name in &given.names {
-        if !gate.has_tool(name) {
-            let note = match gate.unavailable_server_of(name) {
+        if !gate.view().has_tool(name) {
+            let note = match gate.view().unavailable_server_of(name) {
                 Some(server) => format!("{} is not available now: {}", quoted(name), server.reason),
-                None => gate.unknown_tool_message(name),
+                None => gate.view().unknown_tool_message(name),
             };
             notes += &format!("note: {note}\n");
         } else if !known.contains(&name.as_str()) {
@@ -107,20 +105,20 @@ pub(crate) fn get_tool_details(
     Ok(described(gate, full, &known) + &notes)
 }
 
-/// Describes tools in their order as far as there is room, and names the others.
+/// Describes the first tools up to the limit of an answer, and lists the names of the others.
 fn described(gate: &Gate, detail: Detail, functions: &[&str]) -> String {
     let (mut text, described) = first_that_fit(functions, MAX_TOKENS, |functions| {
-        gate.declarations_of(detail, functions)
+        gate.view().declarations_of(detail, functions)
     });
     let left_out = functions.get(described..).unwrap_or_default();
     if !left_out.is_empty() {
         if described == 0 && detail > Detail::Summary {
             // The first alone is too long.
-            text = gate.declarations_of(Detail::Summary, functions);
+            text = gate.view().declarations_of(Detail::Summary, functions);
         }
         text += &format!(
-            "note: {} left out, for an answer has at most about {MAX_TOKENS} tokens; ask for less \
-             at a time: {}\n",
+            "note: {} left out, because an answer has at most about {MAX_TOKENS} tokens; ask for \
+             less at a time: {}\n",
             count(left_out.len(), "declaration"),
             left_out.join(", ")
         );

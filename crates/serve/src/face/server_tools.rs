@@ -1,13 +1,14 @@
 //! `list_servers`, `enable_server` and `disable_server`.
 
-use callgate::{Gate, Server, ServerState, present::label};
+use callgate::{Gate, Server, ServerState};
+use callgate_text::label;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 
 use super::own_tools::{self, DISABLE_SERVER, ENABLE_SERVER, LIST_SERVERS};
 use super::texts::{line, server_line, tool_count};
 
-/// Characters of the reason why a server is down.
+/// The limit of the reason why a server is down, in characters.
 const MAX_REASON: usize = 300;
 
 #[derive(Deserialize)]
@@ -18,17 +19,15 @@ struct OneServer {
     server: String,
 }
 
-/// Answers `list_servers`.
 pub(crate) fn list_servers(gate: &Gate, given: Option<&JsonObject>) -> Result<String, String> {
     let Nothing {} = own_tools::read(LIST_SERVERS, given)?;
     let servers = gate.servers();
     if servers.is_empty() {
-        return Ok("there are no servers: none is configured\n".to_owned());
+        return Ok("no servers are configured\n".to_owned());
     }
     Ok(servers.iter().map(described).collect())
 }
 
-/// Answers `enable_server`.
 pub(crate) async fn enable_server(
     gate: &Gate,
     given: Option<&JsonObject>,
@@ -38,11 +37,10 @@ pub(crate) async fn enable_server(
     let server = enabled.map_err(|error| error.to_string())?;
     let (name, tools) = (line(&server.name), tool_count(&server));
     Ok(format!(
-        "server {name:?} is in use: {tools}, found by search_tools\n"
+        "server {name:?} is enabled: {tools}; find them with search_tools\n"
     ))
 }
 
-/// Answers `disable_server`.
 pub(crate) async fn disable_server(
     gate: &Gate,
     given: Option<&JsonObject>,
@@ -50,7 +48,7 @@ pub(crate) async fn disable_server(
     let given: OneServer = own_tools::read(DISABLE_SERVER, given)?;
     let disabled = gate.disable(&given.server).await;
     let server = disabled.map_err(|error| error.to_string())?;
-    Ok(format!("server {:?} is out of use\n", line(&server.name)))
+    Ok(format!("server {:?} is disabled\n", line(&server.name)))
 }
 
 fn described(server: &Server) -> String {

@@ -4,29 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::Gate;
-use callgate::config::ServeConfig;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
 use super::Session;
+use crate::config::ServeConfig;
 use crate::runs::{AnyClient, PendingGate, Runs};
 
-/// The time that the first requests wait for servers whose tools are not known. Claude Code asks
-/// its model without the tools of an MCP server that has not listed them after 2 s, which include
-/// the start of the server's process.
+/// The time that the first requests wait for servers without a known list. Claude Code calls its
+/// model without the tools of an MCP server that has not listed them within 2 s of the start of the
+/// server's process.
 pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Gives the reason while the gate waits for a person to act, for the model to tell its user; then
-/// `None`. It is called for each call of a tool.
+/// Returns the reason while the gate waits for a person to act, as text for the model; then `None`.
+/// It is called for each call of a tool.
 pub type Waits = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
     pub(crate) gate: PendingGate,
-    /// Resolves when the gate is made and its servers have listed their tools, or are slow.
+    /// Resolves when the gate is ready and its servers have listed their tools, or are slow.
     pub(crate) listed: Shared<BoxFuture<'static, ()>>,
     pub(crate) runs: Arc<Runs>,
-    /// Why the gate is not made yet.
+    /// Why the gate is not ready yet.
     waits: Option<Waits>,
     pub(crate) options: ServeConfig,
     /// The client, over stdio.
@@ -44,7 +44,7 @@ impl Service {
         let made = gate.clone();
         let listed = async move {
             if let Ok(gate) = made.await {
-                gate.listed(PATIENCE).await;
+                gate.view().listed(PATIENCE).await;
             }
         };
         Arc::new(Self {
@@ -57,7 +57,7 @@ impl Service {
         })
     }
 
-    /// The reason for which the gate waits for a person, if it does.
+    /// The reason why the gate waits for a person, if it does.
     pub(crate) fn waits(&self) -> Option<String> {
         self.waits.as_ref()?()
     }

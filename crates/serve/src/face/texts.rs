@@ -1,25 +1,25 @@
-//! Texts for the model: the sandbox's rules in a few lines, the tools, and how to find those
-//! that are not shown.
+//! Texts for the model: the rules for scripts, the tools, and how to find tools that are not
+//! shown.
 
 use std::fmt::Write as _;
 
-use callgate::config::ToolMode;
-use callgate::present::label;
 use callgate::{Gate, Server, ServerState, ToolInfo};
+use callgate_text::label;
 
-use super::declared::{Declared, Level};
+use super::declared::{DeclaredFunctions, DetailLevel};
 use super::sample::Sample;
+use crate::config::ToolMode;
 
-/// Characters of a server's description.
+/// The limit of a server's description, in characters.
 const MAX_LINE: usize = 80;
-/// Bytes of the lines about servers, where the functions are not named.
+/// The limit of the lines about servers, if functions are not shown, in bytes.
 const MAX_SERVERS: usize = 400;
-/// Bytes of the names of denied functions.
+/// The limit of the names of denied functions, in bytes.
 const MAX_DENIED: usize = 300;
 
-/// The rule for gates that have a model.
-const EXTRACT: &str = "- mcp.extract(text, \"{ id: number; to: string }[]\") has a small model \
-    put a text into that form; give it many at once, not one by one.\n";
+/// The line about extraction, for gates that have a model.
+const EXTRACT: &str = "- mcp.extract(text, \"{ id: number; to: string }[]\") makes a small model \
+    convert a text to that type; pass many items at once, not one by one.\n";
 
 /// The `instructions` that a client gets when it connects.
 pub(crate) fn instructions(mode: ToolMode) -> &'static str {
@@ -43,10 +43,9 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
     }
 }
 
-/// The description of `run_script`.
 pub(crate) fn run_script(
     gate: &Gate,
-    declared: &Declared,
+    declared: &DeclaredFunctions,
     servers: &[Server],
     extracts: bool,
 ) -> String {
@@ -70,15 +69,16 @@ pub(crate) fn run_script(
          images, sound and resources.\n{}\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
          McpDeniedError; catch it to go on. A denied call will be denied again.\n\
-         - Output over {} bytes keeps its head and tail; script time is limited to {} ms, waiting \
-         for functions not counted.\n",
+         - Output over {} bytes keeps its head and tail; a script may compute for {} ms; \
+         waiting, for functions or timers, is not counted. Each run starts anew: nothing is kept \
+         between runs.\n",
         sample.map_or(String::new(), |call| format!(": `{call}`")),
         if extracts { EXTRACT } else { "" },
         limits.output_bytes,
         limits.script_time.as_millis(),
     );
     for server in servers {
-        if declared.level > Level::Names && matches!(server.state, ServerState::Down { .. }) {
+        if declared.level > DetailLevel::Names && matches!(server.state, ServerState::Down { .. }) {
             let name = line(&server.name);
             let _ = writeln!(
                 text,
@@ -92,7 +92,7 @@ pub(crate) fn run_script(
     if servers.iter().any(is_off) {
         text += "Servers that are off have more; see list_servers.\n";
     }
-    let (lines, code) = if declared.level > Level::Names {
+    let (lines, code) = if declared.level > DetailLevel::Names {
         ("", declared.text.as_str())
     } else {
         (declared.text.as_str(), "")
@@ -105,18 +105,18 @@ pub(crate) fn run_script(
 }
 
 /// The description of `search_tools` where a model calls tools without a script.
-pub(crate) fn search_tools(plain: &str, declared: &Declared) -> String {
+pub(crate) fn search_tools(plain: &str, declared: &DeclaredFunctions) -> String {
     let (tools, servers) = counts(declared, "tool");
     let text = format!("{plain} There are {tools} in {servers}:\n{}", declared.text);
     text + &denied(declared)
 }
 
-fn counts(declared: &Declared, noun: &str) -> (String, String) {
+fn counts(declared: &DeclaredFunctions, noun: &str) -> (String, String) {
     (count(declared.all, noun), count(declared.servers, "server"))
 }
 
-/// The number of functions, and how much is said of them.
-fn catalog(declared: &Declared) -> String {
+/// The number of functions, and the detail in which they are shown.
+fn catalog(declared: &DeclaredFunctions) -> String {
     let (all, servers) = counts(declared, "function");
     let find = "Find functions with search_tools and read their declarations with \
                 get_tool_details; in a script: (await mcp.searchTools(query)).tools, (await \
@@ -124,10 +124,10 @@ fn catalog(declared: &Declared) -> String {
     match declared.level {
         level if let Some(late) = &declared.late => {
             let shown = match level {
-                Level::Full => "declared here",
-                Level::Signatures => "as name(input): what the promise gives",
-                Level::Names => "by name",
-                Level::Servers => "not shown here",
+                DetailLevel::Full => "declared here",
+                DetailLevel::Signatures => "as name(input): result type",
+                DetailLevel::Names => "by name",
+                DetailLevel::Servers => "not shown here",
             };
             match declared.all {
                 0 => format!("PARTIAL: {late}. {find}"),
@@ -135,17 +135,17 @@ fn catalog(declared: &Declared) -> String {
             }
         }
         _ if declared.all == 0 => "COMPLETE: there are no functions.".to_owned(),
-        Level::Full => {
+        DetailLevel::Full => {
             let declared = count(declared.all - declared.denied.len(), "function");
             format!("COMPLETE: all {declared} declared here.")
         }
-        Level::Signatures => format!(
-            "COMPLETE: {all} in {servers}, as name(input): what the promise gives; \
+        DetailLevel::Signatures => format!(
+            "COMPLETE: {all} in {servers}, as name(input): result type; \
              get_tool_details has descriptions."
         ),
         level => {
             let shown = match level {
-                Level::Names => "by name",
+                DetailLevel::Names => "by name",
                 _ => "not shown here",
             };
             format!("PARTIAL: {all} in {servers}, {shown}. {find}")
@@ -154,7 +154,7 @@ fn catalog(declared: &Declared) -> String {
 }
 
 /// The line about denied functions, if there are any.
-fn denied(declared: &Declared) -> String {
+fn denied(declared: &DeclaredFunctions) -> String {
     if declared.denied.is_empty() {
         return String::new();
     }
@@ -166,7 +166,7 @@ fn denied(declared: &Declared) -> String {
     format!("DENIED by the configuration, {denied} of {all}: {names}.\n")
 }
 
-/// The servers in a line each, with the names of their functions.
+/// One line for each server, with the names of its functions.
 pub(crate) fn servers_with_names(servers: &[Server], tools: &[ToolInfo]) -> String {
     let mut text = String::new();
     for server in servers {
@@ -181,8 +181,7 @@ pub(crate) fn servers_with_names(servers: &[Server], tools: &[ToolInfo]) -> Stri
     text
 }
 
-/// The servers in a line each; in one line of names if the lines are too long, and only some of
-/// them if the names are.
+/// One line for each server; if that is too long, one line of names, perhaps cut.
 pub(crate) fn servers(servers: &[Server]) -> String {
     let lines: Vec<String> = servers.iter().map(server_line).collect();
     let length: usize = lines.iter().map(|line| line.len() + 3).sum();

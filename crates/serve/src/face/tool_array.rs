@@ -1,15 +1,16 @@
-//! The array of tools that a client sees, made once.
+//! The array of tools that a client sees.
 
 use std::sync::Arc;
 
-use callgate::config::{ServeConfig, ToolMode};
-use callgate::{Gate, GateError, Server, ServerState, Visibility};
+use callgate::faces::Visibility;
+use callgate::{Gate, GateError, Server, ServerState};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
-use super::declared::{Declared, Level};
+use super::declared::{DeclaredFunctions, DetailLevel};
 use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
 use super::texts;
+use crate::config::{ServeConfig, ToolMode};
 use crate::runs::Client;
 
 /// The tools that one client sees, in order.
@@ -27,8 +28,7 @@ impl ToolArray {
         Self::of(gate, late(&gate.servers()), mode, options, client)
     }
 
-    /// The tools of a mode, while it is not known which functions there will be. The gate has no
-    /// server.
+    /// The tools of a mode while the functions are not known yet: those of a gate without servers.
     pub(crate) async fn before_gate(
         mode: ToolMode,
         options: &ServeConfig,
@@ -39,7 +39,7 @@ impl ToolArray {
         Ok(Self::of(&gate, late, mode, options, client))
     }
 
-    /// `late`: the functions that are not known yet, as a clause.
+    /// `late`: a clause about functions that are not known yet.
     fn of(
         gate: &Gate,
         late: Option<String>,
@@ -58,18 +58,19 @@ impl ToolArray {
             ToolMode::Discovery => {
                 names.extend_from_slice(FINDERS);
                 names.push(CALL_TOOL);
-                let declared = Declared::new(gate, &servers, Level::Names, tokens);
+                let declared = DeclaredFunctions::new(gate, &servers, DetailLevel::Names, tokens);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
             ToolMode::Native => Self::native(gate, late.is_some(), names, client.is_stateless),
             _ => {
-                let mut declared = Declared::new(gate, &servers, Level::Full, tokens);
+                let mut declared =
+                    DeclaredFunctions::new(gate, &servers, DetailLevel::Full, tokens);
                 let is_late = late.is_some();
                 declared.late = late;
-                let extracts = gate.extracts(client.capabilities.sampling);
+                let extracts = gate.view().extracts(client.capabilities.sampling);
                 let mut tools =
                     own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
-                if declared.level < Level::Full || more || is_late {
+                if declared.level < DetailLevel::Full || more || is_late {
                     names.extend_from_slice(FINDERS);
                 }
                 tools.extend(own_tools::named(&names));
@@ -79,7 +80,7 @@ impl ToolArray {
         for tool in array.tools.iter_mut().take(array.own) {
             if tool.name == SEARCH_TOOLS {
                 own_tools::offer_ways(Arc::make_mut(&mut tool.input_schema), |way| {
-                    gate.can_search(way, client.capabilities.sampling)
+                    gate.view().can_search(way, client.capabilities.sampling)
                 });
             }
         }
@@ -102,9 +103,10 @@ impl ToolArray {
     fn native(gate: &Gate, is_late: bool, mut names: Vec<&str>, any_result: bool) -> Self {
         let known = gate.tools();
         let callable = known.iter().map(|tool| tool.function.as_str());
-        let callable = callable.filter(|function| !gate.denies(function));
+        let callable = callable.filter(|function| !gate.view().denies(function));
         let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.partition(|function| {
-            gate.visibility(function) != Visibility::OnDemand || gate.always_on(function)
+            gate.view().visibility(function) != Visibility::OnDemand
+                || gate.view().always_on(function)
         });
         if !on_demand.is_empty() || !names.is_empty() || is_late {
             names.extend_from_slice(FINDERS);
@@ -115,7 +117,7 @@ impl ToolArray {
             if array.own().any(|own| own == function) {
                 tracing::warn!(
                     function,
-                    "a tool is not passed through: it has the name of one of Callgate's own"
+                    "a tool is not listed: its name is that of one of Callgate's own tools"
                 );
             } else if let Some(tool) = server_tool(gate, function, any_result) {
                 array.tools.push(tool);
@@ -127,8 +129,8 @@ impl ToolArray {
 
 /// A server's own tool, under its generated name.
 pub(crate) fn server_tool(gate: &Gate, function: &str, any_result: bool) -> Option<Tool> {
-    let mut entry = gate.tool_entry(function)?;
-    // Clients need the type, and some servers leave it out.
+    let mut entry = gate.view().tool_entry(function)?;
+    // Clients need the type, and some servers omit it.
     if let Some(Value::Object(schema)) = entry.get_mut("inputSchema") {
         schema.entry("type").or_insert_with(|| "object".into());
     }
@@ -137,11 +139,11 @@ pub(crate) fn server_tool(gate: &Gate, function: &str, any_result: bool) -> Opti
         entry.remove("outputSchema");
     }
     serde_json::from_value(Value::Object(entry))
-        .inspect_err(|error| tracing::warn!(function, %error, "a tool cannot be passed through"))
+        .inspect_err(|error| tracing::warn!(function, %error, "a tool cannot be listed"))
         .ok()
 }
 
-/// The clause about servers in use whose functions are not known yet, if there are any.
+/// A clause about enabled servers whose functions are not known yet, if there are any.
 fn late(servers: &[Server]) -> Option<String> {
     let late = servers.iter().filter(|server| server.is_awaited());
     let names: Vec<String> = late.map(|server| texts::line(&server.name)).collect();

@@ -1,5 +1,5 @@
-//! Answers to requests that rmcp could not type: the method is unknown, or its params do not
-//! fit. No value of the params is repeated.
+//! Answers to requests that rmcp does not recognize: the method is unknown, or its params do not
+//! match. They contain no value of the params.
 
 use rmcp::model::{CustomRequest, ErrorCode, ErrorData};
 
@@ -33,7 +33,7 @@ pub(crate) fn refusal(request: &CustomRequest, is_stateless: bool) -> ErrorData 
         return no_method(method);
     }
     if METHODS.contains(&method) {
-        let why = format!("the params of {method} do not have its form");
+        let why = format!("the params do not match {method}");
         return ErrorData::invalid_params(why, None);
     }
     no_method(method)
@@ -41,7 +41,7 @@ pub(crate) fn refusal(request: &CustomRequest, is_stateless: bool) -> ErrorData 
 
 /// The error for an unknown method.
 pub(crate) fn no_method(method: &str) -> ErrorData {
-    let message = format!("there is no method {}", quoted(method));
+    let message = format!("unknown method {}", quoted(method));
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 

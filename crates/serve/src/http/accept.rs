@@ -11,11 +11,11 @@ use futures::TryStreamExt as _;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 use crate::runs::OneMessage;
 
-/// From this revision on, a stream may begin with an event without data; older clients take it for
-/// a broken message.
+/// From this revision on, a stream may start with an event without data, which older clients treat
+/// as a broken message.
 const PRIMED: &[u8] = b"2025-11-25";
 
 /// The form of the answer to one request.
@@ -25,21 +25,22 @@ pub(super) enum Form {
     Json,
     /// A stream of events.
     Stream,
-    /// A stream of events that all have a message.
+    /// A stream of events that all have data.
     Unprimed,
 }
 
 impl Form {
-    /// Chooses the form of the answer, and lets rmcp, which wants both forms, pass the request.
-    pub(super) fn choose(parts: &mut Parts, method: Option<&str>) -> Result<Self, Refusal> {
+    /// Chooses the form of the answer, and makes the request accept both forms, as rmcp requires.
+    pub(super) fn choose(parts: &mut Parts, method: Option<&str>) -> Result<Self, HttpRefusal> {
         let headers = &parts.headers;
         let version = headers.get("mcp-protocol-version");
         let form = if accepts(headers, ["text/event-stream", "text/*", "*/*"]) {
-            // A revision is agreed by the answer to `initialize`.
+            // The answer to `initialize` agrees on the revision.
             let is_agreed = method != Some("initialize");
-            match version.is_some_and(|it| is_agreed && it.as_bytes() >= PRIMED) {
-                true => Self::Stream,
-                false => Self::Unprimed,
+            if version.is_some_and(|it| is_agreed && it.as_bytes() >= PRIMED) {
+                Self::Stream
+            } else {
+                Self::Unprimed
             }
         } else if parts.method == Method::POST
             && accepts(headers, ["application/json", "application/*", "*/*"])
@@ -47,9 +48,9 @@ impl Form {
             parts.extensions.insert(OneMessage);
             Self::Json
         } else if parts.method == Method::POST || parts.method == Method::GET {
-            return Err(Refusal::new(
+            return Err(HttpRefusal::new(
                 StatusCode::NOT_ACCEPTABLE,
-                "the Accept header leaves no form of the answer: a POST is answered with \
+                "the Accept header excludes every form of the answer: a POST is answered with \
                  application/json or text/event-stream, a GET with text/event-stream",
             ));
         } else {
@@ -60,8 +61,8 @@ impl Form {
         Ok(form)
     }
 
-    /// Gives a response this form.
-    pub(super) async fn give(self, response: Response) -> Result<Response, Refusal> {
+    /// Converts a response to this form.
+    pub(super) async fn convert(self, response: Response) -> Result<Response, HttpRefusal> {
         let kind = response.headers().get(CONTENT_TYPE);
         if self == Self::Stream || kind.is_none_or(|kind| kind != "text/event-stream") {
             return Ok(response);
@@ -81,15 +82,15 @@ impl Form {
                 return Ok(Response::from_parts(parts, body));
             }
         }
-        Err(Refusal::new(
+        Err(HttpRefusal::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "there is no answer: the session or this server has ended",
+            "no answer: the session or the server has ended",
         ))
     }
 }
 
-/// True if `Accept` takes a media type. The type and its wildcards are given, the narrowest first;
-/// the narrowest one that the header names decides.
+/// True if `Accept` includes a media type. `names` has the type and its wildcards, the narrowest
+/// first; the narrowest of them that the header has decides.
 fn accepts(headers: &HeaderMap, names: [&str; 3]) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     let ranges: Vec<_> = values
@@ -121,7 +122,7 @@ fn data(frame: &[u8]) -> Option<&[u8]> {
     lines.find_map(|line| Some(line.strip_prefix(b"data:")?.trim_ascii()))
 }
 
-/// True for the message that ends a request, not for a notification before it.
+/// True for the answer to a request, false for a notification before it.
 fn is_answer(message: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Message {

@@ -2,12 +2,12 @@
 
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use callgate::config::{HttpConfig, UsersConfig, subject_user, token_user};
 use serde_json::{Map, Value};
 
 use super::bearer::Tokens;
 use super::oauth::{Rejected, Resource};
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
+use crate::config::{HttpConfig, UsersConfig, subject_user, token_user};
 
 /// A user who may be served.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,13 +21,13 @@ pub struct Identity {
 /// Authentication by configured tokens or by access tokens.
 pub(crate) struct Auth {
     tokens: Tokens,
-    /// The protected resource, if access tokens are taken.
+    /// The protected resource, if access tokens are accepted.
     pub(crate) resource: Option<Resource>,
     users: UsersConfig,
 }
 
 impl Auth {
-    /// Looks the tokens up. `url` is the server's URL if the configuration has none.
+    /// Looks up the tokens. `url`: the server's URL, if the configuration does not set it.
     pub(crate) async fn new(
         config: &HttpConfig,
         users: &UsersConfig,
@@ -48,7 +48,7 @@ impl Auth {
     }
 
     /// The user who sends a request with these headers.
-    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Refusal> {
+    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, HttpRefusal> {
         if self.is_open() {
             return Ok(Identity {
                 user: None,
@@ -61,7 +61,7 @@ impl Auth {
             return Ok(self.identity(token_user(name), roles));
         }
         let Some(resource) = &self.resource else {
-            return Err(self.challenge(Rejected::Invalid("the token is not known".to_owned())));
+            return Err(self.challenge(Rejected::Invalid("the token is unknown".to_owned())));
         };
         let checked = resource.check(token).await;
         let (subject, claims) = checked.map_err(|rejected| self.challenge(rejected))?;
@@ -105,7 +105,7 @@ impl Auth {
     }
 
     /// The refusal that says how to authenticate (RFC 6750, section 3; RFC 9728, section 5.1).
-    fn challenge(&self, rejected: Rejected) -> Refusal {
+    fn challenge(&self, rejected: Rejected) -> HttpRefusal {
         let mut parts = Vec::new();
         if let Some(resource) = &self.resource {
             parts.push(format!("resource_metadata=\"{}\"", resource.metadata_url));
@@ -116,11 +116,11 @@ impl Auth {
             }
         }
         let (status, message) = match rejected {
-            Rejected::Header(why) => return Refusal::bad(why),
-            Rejected::NoKeys(why) => return Refusal::unavailable(why, 10),
+            Rejected::Header(why) => return HttpRefusal::bad(why),
+            Rejected::NoKeys(why) => return HttpRefusal::unavailable(why, 10),
             Rejected::Missing => (
                 StatusCode::UNAUTHORIZED,
-                "a token is needed; send it in the header \"Authorization: Bearer …\"".to_owned(),
+                "a token is required; send it in the header \"Authorization: Bearer …\"".to_owned(),
             ),
             Rejected::Invalid(why) => {
                 let description = why.replace(['"', '\\'], "'");
@@ -140,11 +140,11 @@ impl Auth {
         let challenge = format!("Bearer {}", parts.join(", "));
         let challenge = HeaderValue::from_str(challenge.trim_end());
         let challenge = challenge.unwrap_or(HeaderValue::from_static("Bearer"));
-        Refusal::new(status, message).with(WWW_AUTHENTICATE, challenge)
+        HttpRefusal::new(status, message).with(WWW_AUTHENTICATE, challenge)
     }
 }
 
-/// The token of a request. A token in the query is not taken (MCP, "Access Token Usage").
+/// The token of a request. Tokens in the query are ignored (MCP, "Access Token Usage").
 fn bearer(headers: &HeaderMap) -> Result<&str, Rejected> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let value = given.next().ok_or(Rejected::Missing)?;

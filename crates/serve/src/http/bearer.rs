@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use callgate::Source;
-use callgate::config::LEAST_TOKEN;
+use callgate::faces::Source;
 use sha2::{Digest as _, Sha256};
+
+use crate::config::MIN_TOKEN;
 
 /// The tokens by their hashes.
 pub(crate) struct Tokens {
@@ -12,27 +13,26 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Looks the tokens up.
     pub(crate) async fn look_up(sources: &[(String, Source)]) -> Result<Self, String> {
         let mut owners = HashMap::new();
         for (name, source) in sources {
             let token = source.look_up().await;
             let token = token.map_err(|error| format!("the token of {name:?}: {error}"))?;
-            if token.len() < LEAST_TOKEN {
+            if token.len() < MIN_TOKEN {
                 return Err(format!(
-                    "the token of {name:?} has fewer than {LEAST_TOKEN} characters and could be \
-                     guessed; take one such as `openssl rand -hex 32` gives"
+                    "the token of {name:?} has fewer than {MIN_TOKEN} characters and could be \
+                     guessed; make one with `openssl rand -hex 32`"
                 ));
             }
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(format!(
-                    "the token of {name:?} has characters that cannot stand in a header; use \
+                    "the token of {name:?} has characters that a header cannot contain; use \
                      letters and digits"
                 ));
             }
             if let Some(other) = owners.insert(hash(&token), name.clone()) {
                 return Err(format!(
-                    "{other:?} and {name:?} have the same token; give each their own"
+                    "{other:?} and {name:?} have the same token; give each its own"
                 ));
             }
         }
@@ -43,7 +43,8 @@ impl Tokens {
         self.owners.is_empty()
     }
 
-    /// The owner of a token. Only hashes are compared, so the time says nothing about the tokens.
+    /// The owner of a token. Only hashes are compared, so that the time reveals nothing about the
+    /// tokens.
     pub(crate) fn owner(&self, token: &str) -> Option<&str> {
         self.owners.get(&hash(token)).map(String::as_str)
     }
@@ -88,7 +89,7 @@ mod tests {
             (&[("alice", "hunter2")][..], "has fewer than 16 characters"),
             (
                 &[("alice", "a token of 16 characters")],
-                "cannot stand in a header",
+                "a header cannot contain",
             ),
             (
                 &[("alice", same), ("bob", same)],

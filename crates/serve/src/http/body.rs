@@ -3,37 +3,37 @@
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use callgate::config::HttpConfig;
 use callgate_sandbox::{MemoryShare, TakenMemory};
 use callgate_schema::extent;
 use serde_json::{Map, Value};
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
+use crate::config::HttpConfig;
 use crate::message::{self, MAX_VALUES, Malformed};
 
 /// The name of a body in errors.
 pub(crate) const BODY: &str = "the body";
 
-/// Bytes that a JSON value takes in memory while its message is read and answered, besides its
-/// text: measured with objects of one member.
+/// Bytes that a JSON value takes in memory, in addition to its text, while its message is read and
+/// answered: measured with objects of one member.
 const VALUE_BYTES: u64 = 512;
 /// Seconds after which there may be memory again.
 const RETRY_SECONDS: u64 = 2;
 
-/// Reads a body that is declared as JSON, within the limits of size and time. The second part is
-/// the memory for its bytes and values, to be held as long as they are.
+/// Reads a body that is declared as JSON, within the limits of size and time. The second part
+/// reserves the memory for its bytes and values; drop it with them.
 pub(crate) async fn read(
     config: &HttpConfig,
     memory: &MemoryShare,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(Bytes, TakenMemory), Refusal> {
+) -> Result<(Bytes, TakenMemory), HttpRefusal> {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next());
     if !kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
-        return Err(Refusal::new(
+        return Err(HttpRefusal::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "the body must have the Content-Type application/json",
         ));
@@ -41,14 +41,14 @@ pub(crate) async fn read(
     let too_large = || {
         let max = config.max_body;
         let message = format!("the body has more than {max} bytes; \"maxBody\" is the limit");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     if body.size_hint().lower() > config.max_body {
         return Err(too_large());
     }
     let busy = || {
-        let message = "the server's memory for requests is in use; try again later";
-        Refusal::unavailable(message, RETRY_SECONDS)
+        let message = "the server's memory for requests is in use; retry later";
+        HttpRefusal::unavailable(message, RETRY_SECONDS)
     };
     let max = body.size_hint().exact().unwrap_or(config.max_body);
     let taking = tokio::time::timeout(config.request_time, memory.take(max)).await;
@@ -56,12 +56,12 @@ pub(crate) async fn read(
     let max = usize::try_from(config.max_body).unwrap_or(usize::MAX);
     let Ok(read) = tokio::time::timeout(config.request_time, to_bytes(body, max)).await else {
         let seconds = config.request_time.as_secs_f32();
-        let message = format!("the body did not come within {seconds} s");
-        return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message));
+        let message = format!("the body did not arrive within {seconds} s");
+        return Err(HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, message));
     };
-    // Of a body that breaks off, the client is gone.
+    // A body that breaks off fails, too, but then the client is gone.
     let bytes = read.map_err(|_| too_large())?;
-    // Text that is not UTF-8, or that has too many values, is refused before it is parsed.
+    // A text that is not UTF-8 or has too many values is refused later, before it is parsed.
     let values = std::str::from_utf8(&bytes).map_or(0, |text| extent(text).parts);
     let values = if values > MAX_VALUES { 0 } else { values };
     let needed = (bytes.len() as u64).saturating_add(values.saturating_mul(VALUE_BYTES));
@@ -72,13 +72,13 @@ pub(crate) async fn read(
 }
 
 /// The members of a body that is one JSON object.
-pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, HttpRefusal> {
     let text = message::text(BODY, bytes)?;
     message::bounded(text)?;
-    let no_json = |error| Malformed::no_json(BODY, &error);
-    match serde_json::from_str(text).map_err(no_json)? {
+    let not_json = |error| Malformed::not_json(BODY, &error);
+    match serde_json::from_str(text).map_err(not_json)? {
         Value::Object(members) => Ok(members),
-        _ => Err(Refusal::bad("the body must be a JSON object")),
+        _ => Err(HttpRefusal::bad("the body must be a JSON object")),
     }
 }
 
@@ -91,8 +91,10 @@ mod tests {
 
     #[tokio::test]
     async fn body_over_the_limit_is_refused() {
-        let mut config = HttpConfig::default();
-        config.max_body = 10;
+        let config = HttpConfig {
+            max_body: 10,
+            ..HttpConfig::default()
+        };
         let kind = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind)]);
         let memory = MemoryBudget::new(1 << 20).share(true);

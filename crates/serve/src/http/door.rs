@@ -15,23 +15,23 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use callgate::config::HttpConfig;
 use futures::StreamExt as _;
 
 use super::auth::Auth;
 use super::guard::Guard;
 use super::newcomers::Newcomer;
 use super::oauth::METADATA_PATH;
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 use super::users::{Lease, Users};
+use crate::config::HttpConfig;
 
-/// The state that all requests share.
+/// The parts that all requests share.
 pub(crate) struct Door {
     pub(crate) guard: Guard,
     pub(crate) auth: Auth,
     pub(crate) users: Arc<Users>,
     pub(crate) config: HttpConfig,
-    /// No request is let in any more.
+    /// True at the end, when requests are refused.
     pub(crate) closing: AtomicBool,
 }
 
@@ -42,12 +42,12 @@ pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
         Err(refused) => refused.at(parts.uri.path()),
         Ok(_) if door.closing.load(Ordering::Acquire) => {
             let close = HeaderValue::from_static("close");
-            Refusal::unavailable("this server is about to end", 5)
+            HttpRefusal::unavailable("the server is shutting down; retry later", 5)
                 .with(CONNECTION, close)
                 .at(parts.uri.path())
         }
         Ok(origin) => {
-            // A browser asks this first, without a token.
+            // A browser sends this first, without a token.
             let mut response = match (&origin, &parts.method) {
                 (Some(_), &Method::OPTIONS) => preflight(&parts.headers),
                 _ => next.run(Request::from_parts(parts, body)).await,
@@ -67,14 +67,14 @@ pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     };
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // An answer is for one user, not for a cache on the way.
+    // An answer is for one user, so that shared caches must not keep it.
     headers
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-/// Allows a page, whose origin is allowed, the headers that it asks for.
+/// Allows the headers that a page of an allowed origin asks for.
 fn preflight(asked: &HeaderMap) -> Response {
     let headers = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let allowed = [
@@ -91,8 +91,8 @@ fn preflight(asked: &HeaderMap) -> Response {
     (StatusCode::NO_CONTENT, allowed).into_response()
 }
 
-/// Lets a known user in, within the rate. The user is in the request's extensions, as a lease
-/// that is held until the answer is sent.
+/// Admits a known user, within the rate. The request's extensions get a lease of the user, which
+/// is held until the answer is sent.
 pub(super) async fn admit(
     State(door): State<Arc<Door>>,
     Extension(newcomer): Extension<Arc<Newcomer>>,
@@ -104,11 +104,11 @@ pub(super) async fn admit(
         Err(refused) => return refused.at(request.uri().path()),
     };
     newcomer.settle();
-    // Secrets are needed no further, and so cannot be passed on.
+    // Secrets are not needed further; without them, they cannot leak.
     for secret in [AUTHORIZATION, COOKIE] {
         request.headers_mut().remove(secret);
     }
-    // Streams of sessions (GET) do not hold up the end.
+    // Streams of sessions (GET) do not delay the shutdown.
     let answering = (request.method() != Method::GET).then(|| door.users.answering.token());
     let lease = Arc::new(lease);
     request.extensions_mut().insert(Arc::clone(&lease));
@@ -125,9 +125,9 @@ pub(super) async fn admit(
     })
 }
 
-async fn enter(door: &Door, peer: IpAddr, headers: &HeaderMap) -> Result<Lease, Refusal> {
+async fn enter(door: &Door, peer: IpAddr, headers: &HeaderMap) -> Result<Lease, HttpRefusal> {
     let identity = door.auth.identify(headers).await;
-    // Only failures count for an address: all users may come through one proxy.
+    // Only failures count for an address, because all users may come through one proxy.
     let user = identity.as_ref().ok().and_then(|it| it.user.clone());
     let sender = user.unwrap_or_else(|| format!("address {peer}"));
     door.users.rates.count(&sender)?;
@@ -148,17 +148,17 @@ pub(super) async fn metadata(State(door): State<Arc<Door>>, request: Request) ->
 }
 
 pub(super) async fn nowhere(uri: Uri) -> Response {
-    Refusal::new(
+    HttpRefusal::new(
         StatusCode::NOT_FOUND,
-        "there is nothing at this path; MCP is at /mcp, and /v1/openapi.json says what is at /v1",
+        "nothing is at this path; MCP is at /mcp, and /v1/openapi.json describes /v1",
     )
     .at(uri.path())
 }
 
 pub(super) async fn wrong_method(uri: Uri) -> Response {
-    Refusal::new(
+    HttpRefusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        "this path does not take this method; the Allow header has those that it takes",
+        "this path does not support the method; the Allow header lists the supported ones",
     )
     .at(uri.path())
 }

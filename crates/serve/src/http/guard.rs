@@ -1,4 +1,4 @@
-//! The hosts and origins that a request may name. A web page whose host name leads to loopback
+//! The hosts and origins that a request may name. A web page whose host name resolves to loopback
 //! (DNS rebinding) sends that name, and is refused.
 
 use std::net::{IpAddr, SocketAddr};
@@ -7,12 +7,13 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderValue, StatusCode};
-use callgate::config::HttpConfig;
 use url::Url;
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
+use crate::config::HttpConfig;
 
-/// Headers that a request has once at most: a proxy before this server may have read the other one.
+/// Headers that a request may have only once: a proxy before this server may have read the other
+/// value.
 const ONCE: [&str; 7] = [
     "authorization",
     "content-type",
@@ -23,26 +24,25 @@ const ONCE: [&str; 7] = [
     "x-mcp-tool-mode",
 ];
 
-/// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// Without hosts no request can pass.
-    pub(crate) hosts: Vec<Name>,
+    /// Without hosts, every request is refused.
+    pub(crate) hosts: Vec<HostName>,
     origins: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct HostName {
     /// In lower case; an IPv6 address in brackets.
     host: String,
-    /// `None` for any: a port may be forwarded.
+    /// `None` for any port, because a port may be forwarded.
     port: Option<u16>,
 }
 
 impl Guard {
     /// The names of a server that listens at `bound`.
     pub(crate) fn new(bound: SocketAddr, config: &HttpConfig) -> Self {
-        let any_port = |host: String| Name { host, port: None };
+        let any_port = |host: String| HostName { host, port: None };
         let mut hosts = Vec::new();
         if bound.ip().is_loopback() {
             let ours = ["localhost", "127.0.0.1", "[::1]"];
@@ -70,21 +70,21 @@ impl Guard {
     }
 
     /// Checks the names of a request. Returns its origin, if it has one.
-    pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+    pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, HttpRefusal> {
         let is_twice = |name: &&&str| parts.headers.get_all(**name).iter().nth(1).is_some();
         if let Some(name) = ONCE.iter().find(is_twice) {
             let message = format!("the request has two {name} headers; send one");
-            return Err(Refusal::bad(message));
+            return Err(HttpRefusal::bad(message));
         }
         let mut named = parts.headers.get_all(HOST).iter();
         let host = match (named.next(), named.next()) {
             (Some(host), None) => host.to_str().ok(),
-            // A proxy before this server may have checked the other one.
-            (Some(_), Some(_)) => return Err(Refusal::bad("the request has two Host headers")),
+            // A proxy before this server may have checked the other value.
+            (Some(_), Some(_)) => return Err(HttpRefusal::bad("the request has two Host headers")),
             (None, _) => None,
         };
         let Some(host) = host.and_then(name) else {
-            return Err(Refusal::bad("the Host header is missing or not a host"));
+            return Err(HttpRefusal::bad("the Host header is missing or not a host"));
         };
         let in_target = parts
             .uri
@@ -92,10 +92,10 @@ impl Guard {
             .map(|authority| name(authority.as_str()));
         let target_is_ours = in_target.is_none_or(|name| name.is_some_and(|name| self.has(&name)));
         if !self.has(&host) || !target_is_ours {
-            return Err(Refusal::new(
+            return Err(HttpRefusal::new(
                 StatusCode::FORBIDDEN,
                 "the Host header names a host that is not allowed; add it to \"allowedHosts\" if \
-                 it is this one's",
+                 it is a name of this server",
             ));
         }
         let mut origins = parts.headers.get_all(ORIGIN).iter();
@@ -106,16 +106,16 @@ impl Guard {
         if origins.next().is_some()
             || !(self.origins.iter().any(|allowed| allowed == text) || is_same_host(text, &host))
         {
-            return Err(Refusal::new(
+            return Err(HttpRefusal::new(
                 StatusCode::FORBIDDEN,
-                "pages of this Origin are not allowed; add it to \"allowedOrigins\" if they may",
+                "pages of this Origin are not allowed; add it to \"allowedOrigins\" to allow them",
             ));
         }
         Ok(Some(origin.clone()))
     }
 
-    fn has(&self, name: &Name) -> bool {
-        let is_it = |ours: &Name| {
+    fn has(&self, name: &HostName) -> bool {
+        let is_it = |ours: &HostName| {
             ours.host == name.host && ours.port.is_none_or(|port| name.port == Some(port))
         };
         self.hosts.iter().any(is_it)
@@ -123,14 +123,14 @@ impl Guard {
 }
 
 /// True if the origin is the host that the request names.
-fn is_same_host(origin: &str, host: &Name) -> bool {
+fn is_same_host(origin: &str, host: &HostName) -> bool {
     let rest = origin
         .strip_prefix("http://")
         .or_else(|| origin.strip_prefix("https://"));
     rest.and_then(name).is_some_and(|name| name == *host)
 }
 
-fn name(text: &str) -> Option<Name> {
+fn name(text: &str) -> Option<HostName> {
     let authority: Authority = text.parse().ok()?;
     let host = authority.host();
     // Only a port may follow.
@@ -139,7 +139,7 @@ fn name(text: &str) -> Option<Name> {
         None if text.len() == host.len() => None,
         None => return None,
     };
-    Some(Name {
+    Some(HostName {
         host: host.to_ascii_lowercase(),
         port,
     })
@@ -153,9 +153,11 @@ mod tests {
 
     /// The status for a request with these names to a server at this address.
     fn check(bound: &str, uri: &str, host: &[&[u8]], origin: Option<&str>) -> u16 {
-        let mut config = HttpConfig::default();
-        config.allowed_hosts = vec!["callgate.example".to_owned(), "one.example:8443".to_owned()];
-        config.allowed_origins = vec!["https://app.example".to_owned()];
+        let config = HttpConfig {
+            allowed_hosts: vec!["callgate.example".to_owned(), "one.example:8443".to_owned()],
+            allowed_origins: vec!["https://app.example".to_owned()],
+            ..HttpConfig::default()
+        };
         let guard = Guard::new(bound.parse().expect("an address"), &config);
         let mut request = Request::builder().uri(uri);
         for value in host {

@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
-use callgate::config::RateConfig;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
+use crate::config::RateConfig;
 
 /// Counts requests by sender: a user, or the address of an unknown sender.
 pub(crate) struct Rates(DefaultKeyedRateLimiter<String>);
@@ -21,14 +21,14 @@ impl Rates {
     }
 
     /// Counts a request, or refuses it.
-    pub(crate) fn count(&self, sender: &String) -> Result<(), Refusal> {
+    pub(crate) fn count(&self, sender: &String) -> Result<(), HttpRefusal> {
         let Err(early) = self.0.check_key(sender) else {
             return Ok(());
         };
         let wait = early.wait_time_from(DefaultClock::default().now());
         let seconds = wait.as_secs() + 1;
-        let message = format!("too many requests; come again in {seconds} s");
-        let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message);
+        let message = format!("too many requests; retry in {seconds} s");
+        let refused = HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, message);
         Err(refused.with(RETRY_AFTER, HeaderValue::from(seconds)))
     }
 
@@ -44,8 +44,10 @@ mod tests {
 
     #[test]
     fn each_sender_is_counted_alone() {
-        let mut config = RateConfig::default();
-        (config.per_second, config.burst) = (1, 2);
+        let config = RateConfig {
+            per_second: 1,
+            burst: 2,
+        };
         let rates = Rates::new(&config);
         let count = |name: &str| rates.count(&name.to_owned()).is_ok();
         assert_eq!([count("a"), count("a"), count("a")], [true, true, false]);

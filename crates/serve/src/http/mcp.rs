@@ -15,18 +15,17 @@ use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use super::accept::Form;
 use super::body;
 use super::door::Door;
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 use super::users::{Lease, User};
 use crate::face;
-use crate::message::{NOT_ITS_FORM, envelope};
+use crate::message::{WRONG_PARAMS, envelope};
 
 const SESSION_HEADER: &str = "mcp-session-id";
 /// From this revision on there are no sessions.
 const STATELESS: &[u8] = b"2026-07-28";
-/// The most bytes of rmcp's own refusal that are read.
+/// The limit of rmcp's own refusals, in bytes.
 const MAX_REFUSAL: usize = 4096;
 
-/// Answers one request.
 pub(crate) async fn answer(
     State(door): State<Arc<Door>>,
     Extension(lease): Extension<Arc<Lease>>,
@@ -34,7 +33,7 @@ pub(crate) async fn answer(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let answered = handle(&door, &lease, parts, body).await;
-    answered.unwrap_or_else(Refusal::json_rpc)
+    answered.unwrap_or_else(HttpRefusal::json_rpc)
 }
 
 async fn handle(
@@ -42,7 +41,7 @@ async fn handle(
     lease: &Lease,
     mut parts: Parts,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let (user, mut id, mut method) = (&*lease.user, None, None);
     let mut bytes = Bytes::new();
     if parts.method == Method::POST {
@@ -54,7 +53,7 @@ async fn handle(
     } else if parts.method == Method::DELETE
         && let Some(session) = parts.headers.get(SESSION_HEADER)
     {
-        // rmcp ends any session, be there one or not.
+        // rmcp confirms the end of sessions that do not exist.
         let session = session.to_str().unwrap_or_default().into();
         if !user.sessions.has_session(&session).await.unwrap_or(false) {
             return Err(no_session());
@@ -76,36 +75,36 @@ async fn handle(
     }
     let mut response = reworded(response, id.clone()).await?;
     if is_end && response.status() == StatusCode::ACCEPTED {
-        // Clients take 202 for a failure: the end is not put off.
+        // Clients treat 202 as a failure, and the session has ended already.
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    form.give(response).await.map_err(|lost| lost.to(id))
+    form.convert(response).await.map_err(|lost| lost.to(id))
 }
 
-/// Checks a message, and that there is room if it begins a session.
+/// Checks a message, and that there is room for a session that it starts.
 async fn check(
     door: &Door,
     user: &User,
     parts: &Parts,
     method: Option<&str>,
     bytes: &[u8],
-) -> Result<(), Refusal> {
-    face::mode_of_request(parts, &user.service.options).map_err(Refusal::bad)?;
+) -> Result<(), HttpRefusal> {
+    face::mode_of_request(parts, &user.service.options).map_err(HttpRefusal::bad)?;
     let version = parts.headers.get("mcp-protocol-version");
     match method {
         Some("initialize") if version.is_none_or(|it| it.as_bytes() < STATELESS) => {
-            // rmcp would look for the session of one with wrong params.
+            // If the params are wrong, rmcp would look for a session.
             if serde_json::from_slice::<InitializeRequest>(bytes).is_err() {
-                return Err(Refusal::bad(NOT_ITS_FORM));
+                return Err(HttpRefusal::bad(WRONG_PARAMS));
             }
             let is_new = !parts.headers.contains_key(SESSION_HEADER);
             if is_new && !door.users.has_session_room(user).await {
-                let full = "the limit on sessions is reached; end one, or come again later";
-                return Err(Refusal::unavailable(full, 30));
+                let full = "the limit of sessions is reached; end one, or retry later";
+                return Err(HttpRefusal::unavailable(full, 30));
             }
         }
         Some("tools/call") => {
-            // rmcp looks the tool up at once, for arguments that are repeated in headers.
+            // rmcp looks up the tool immediately, for arguments that are repeated in headers.
             user.made_gate().await?;
         }
         _ => {}
@@ -113,15 +112,15 @@ async fn check(
     Ok(())
 }
 
-fn no_session() -> Refusal {
-    Refusal::new(
+fn no_session() -> HttpRefusal {
+    HttpRefusal::new(
         StatusCode::NOT_FOUND,
-        "there is no such session, or it has ended; begin one with initialize",
+        "there is no such session, or it has ended; start one with initialize",
     )
 }
 
 /// Turns rmcp's own refusals into JSON-RPC errors. Internal errors are logged.
-async fn reworded(response: Response, id: Option<RequestId>) -> Result<Response, Refusal> {
+async fn reworded(response: Response, id: Option<RequestId>) -> Result<Response, HttpRefusal> {
     let status = response.status();
     let kind = response.headers().get(CONTENT_TYPE);
     let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
@@ -133,14 +132,14 @@ async fn reworded(response: Response, id: Option<RequestId>) -> Result<Response,
     let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
     let refused = match status {
         StatusCode::NOT_FOUND => no_session(),
-        // The Content-Type is JSON, as was checked.
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => Refusal::bad(NOT_ITS_FORM),
+        // The Content-Type was checked, so rmcp refuses the params.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => HttpRefusal::bad(WRONG_PARAMS),
         status if status.is_server_error() => {
             let code = status.as_u16();
             tracing::error!(status = code, text, "a request could not be answered");
-            Refusal::new(status, "this server could not answer")
+            HttpRefusal::new(status, "this server could not answer")
         }
-        status => Refusal::new(status, text),
+        status => HttpRefusal::new(status, text),
     };
     let refused = refused.to(id);
     Err(match allow {

@@ -19,7 +19,7 @@ mod rest;
 mod users;
 
 pub use auth::Identity;
-pub use users::MakeGate;
+pub use users::{MakeGate, MakingGate};
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,6 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
 use axum::{Extension, Router};
 use callgate::CancellationToken;
-use callgate::config::ServeConfig;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -47,16 +46,17 @@ use newcomers::{Newcomer, Newcomers};
 use oauth::METADATA_PATH;
 use users::Users;
 
+use crate::config::ServeConfig;
 use crate::stdio::ServeError;
 
-/// The largest head of a request, in bytes; over it: status 431. hyper reads up to twice as much
-/// before it counts.
+/// The limit of a request's head, in bytes; a larger head gets status 431. hyper reads up to twice
+/// as much before it counts.
 const MAX_HEAD: usize = 64 << 10;
-/// The most headers of a request.
+/// The limit of headers in a request.
 const MAX_HEADERS: usize = 100;
-/// The longest time that a head may take to come, and that a connection may wait for one.
+/// The time limit for a head to arrive, and for a connection to wait for a head.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// The time that answers have to be sent at the end.
+/// The time for the last answers at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// The interval at which runs are polled at the end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -64,8 +64,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Serves MCP over HTTP at `/mcp` of `address` until `stop`. `listening` gets the address with
 /// its port.
 ///
-/// Each user has a gate, made by `make` at the first request. After `stop` no request is let in,
-/// runs go on for `shutdown_time` of the configuration, the rest is cancelled, and reports are sent.
+/// `make` makes the gate of each user at the user's first request. After `stop`, requests are
+/// refused, runs continue for `shutdown_time` of the configuration, the others are cancelled, and
+/// reports are sent.
 /// The error: [`ServeError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
@@ -78,7 +79,7 @@ pub async fn serve_http(
     let is_near = address.ip().is_loopback();
     if !is_near && is_open {
         return Err(ServeError(format!(
-            "{address} can be reached from other machines, and no token is needed; set \"bearer\" or \
+            "{address} can be reached from other machines, and no token is required; set \"bearer\" or \
              \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1"
         )));
     }
@@ -86,14 +87,14 @@ pub async fn serve_http(
     let has_resource = oauth.is_none_or(|oauth| oauth.resource.is_some());
     if !is_near && !has_resource {
         return Err(ServeError(format!(
-            "\"oauth\" in \"serve\", \"http\" has no \"resource\", and {address} is not what clients \
-             call; write the URL that they use, such as \"https://callgate.example.com/mcp\""
+            "\"oauth\" in \"serve\", \"http\" has no \"resource\", and clients cannot use {address} as a \
+             URL; set it to the URL that they use, such as \"https://callgate.example.com/mcp\""
         )));
     }
     let guard = Guard::new(address, &config.http);
     if guard.hosts.is_empty() {
         return Err(ServeError(format!(
-            "{address} has no name of its own, so no Host header could be right; name the hosts \
+            "{address} stands for all addresses, so no Host header can match it; name the hosts \
              that clients use with --allowed-host or \"allowedHosts\" in \"serve\", \"http\""
         )));
     }
@@ -110,7 +111,7 @@ pub async fn serve_http(
         closing: AtomicBool::new(false),
     });
     let sweeping = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&users).sweep()));
-    // The only user's servers start before the first request.
+    // Without authentication there is one user, whose servers start before the first request.
     if door.auth.is_open() {
         let user = door.auth.identify(&HeaderMap::new()).await;
         if user.and_then(|user| users.lease(&user)).is_err() {
@@ -128,7 +129,7 @@ pub async fn serve_http(
     Ok(())
 }
 
-/// The routes and the layers before them. Routes behind `admit` find the user's lease.
+/// The routes and the layers before them. Requests behind `admit` have the user's lease.
 fn router(door: Arc<Door>) -> Router {
     let behind = Router::new()
         .route("/mcp", any(mcp::answer))
@@ -142,7 +143,7 @@ fn router(door: Arc<Door>) -> Router {
         .method_not_allowed_fallback(door::wrong_method)
         .layer(from_fn_with_state(Arc::clone(&door), door::guard))
         .with_state(door);
-    // A probe knows no host name and no token. The answer tells nothing.
+    // A probe has no host name and no token, and the answer reveals nothing.
     let health = get("ok\n").fallback(door::wrong_method);
     Router::new().route("/healthz", health).merge(guarded)
 }
@@ -193,7 +194,7 @@ fn serve(
     connections: &GracefulShutdown,
     (place, newcomer): (OwnedSemaphorePermit, Arc<Newcomer>),
 ) {
-    // Answers are small and wanted at once.
+    // Answers are small, and clients wait for them.
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router);
     // Proxies that take HTTP/2 speak HTTP/1.1 to the server behind.
@@ -213,7 +214,7 @@ fn serve(
             ended = connection => if let Err(error) = ended {
                 tracing::debug!(error, "a connection ended early");
             },
-            () = newcomer.ended() => tracing::debug!("a connection made room for another one"),
+            () = newcomer.ended() => tracing::debug!("a connection was closed to make room"),
         }
         drop(place);
     });

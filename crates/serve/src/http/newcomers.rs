@@ -1,13 +1,14 @@
-//! Connections on which no request was let in yet. They give way when all places are taken, so that
-//! half-sent heads, which need no token, keep no other client out.
+//! Connections without an admitted request. They are closed when all places are taken, so that
+//! half-sent heads, which need no token, do not block other clients.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// The newcomers, the oldest first.
+/// The connections without an admitted request, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Newcomers(Mutex<Vec<(IpAddr, CancellationToken)>>);
 
@@ -15,7 +16,7 @@ impl Newcomers {
     /// Adds a connection from this address.
     pub(crate) fn add(self: &Arc<Self>, address: IpAddr) -> Arc<Newcomer> {
         let end = CancellationToken::new();
-        self.lock().push((address, end.clone()));
+        self.0.lock().push((address, end.clone()));
         Arc::new(Newcomer {
             address,
             all: Arc::clone(self),
@@ -23,10 +24,10 @@ impl Newcomers {
         })
     }
 
-    /// Ends the oldest newcomer of the address that has the most: of an address with few, and of a
-    /// proxy whose clients send their requests at once, none is the oldest for long.
+    /// Ends the oldest newcomer of the address that has the largest number. So the connections of an
+    /// address with few, and of a proxy whose clients send their requests quickly, stay.
     pub(crate) fn end_one(&self) {
-        let mut newcomers = self.lock();
+        let mut newcomers = self.0.lock();
         let mut counts = HashMap::<IpAddr, usize>::new();
         for (address, _) in newcomers.iter() {
             *counts.entry(*address).or_default() += 1;
@@ -37,25 +38,20 @@ impl Newcomers {
             newcomers.remove(oldest).1.cancel();
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(IpAddr, CancellationToken)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A connection that is a newcomer until it settles.
 #[derive(Debug)]
 pub(crate) struct Newcomer {
-    /// The client's address.
     pub(crate) address: IpAddr,
     all: Arc<Newcomers>,
     end: CancellationToken,
 }
 
 impl Newcomer {
-    /// Makes it an ordinary connection: a request on it was let in.
+    /// Makes it an ordinary connection, after a request on it was admitted.
     pub(crate) fn settle(&self) {
-        let mut newcomers = self.all.lock();
+        let mut newcomers = self.all.0.lock();
         newcomers.retain(|(_, end)| *end != self.end);
     }
 

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::message::Malformed;
 
-/// A refused request: a status with a JSON-RPC error or problem details. The text holds nothing
+/// A refused request: a status with a JSON-RPC error or problem details. The text contains nothing
 /// that the client may not know.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpRefusal {
     status: StatusCode,
     code: ErrorCode,
     message: String,
@@ -21,8 +21,7 @@ pub(crate) struct Refusal {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Refusal {
-    /// A refusal with this status.
+impl HttpRefusal {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -42,7 +41,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// A failure of the server that may pass after these seconds.
+    /// A failure that may be gone after these seconds.
     pub(crate) fn unavailable(message: impl Into<String>, seconds: u64) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
             .with(RETRY_AFTER, HeaderValue::from(seconds))
@@ -65,7 +64,7 @@ impl Refusal {
         self.status
     }
 
-    /// The answer at this path.
+    /// The answer in the form of this path.
     pub(crate) fn at(self, path: &str) -> Response<Body> {
         if path == "/v1" || path.starts_with("/v1/") {
             self.into_response()
@@ -87,7 +86,7 @@ impl Refusal {
 }
 
 /// The answer of REST: problem details (RFC 9457).
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response<Body> {
         let status = self.status;
         let body = json!({
@@ -100,7 +99,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl From<Malformed> for Refusal {
+impl From<Malformed> for HttpRefusal {
     fn from(malformed: Malformed) -> Self {
         let Malformed { code, id, message } = malformed;
         Self {

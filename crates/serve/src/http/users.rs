@@ -1,16 +1,17 @@
 //! The users, each with a gate, runs and sessions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::error::Error;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode};
 use callgate::Gate;
-use callgate::config::{HttpConfig, ServeConfig};
 use callgate_sandbox::{MemoryBudget, MemoryShare, TakenMemory};
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
+use parking_lot::Mutex;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -20,24 +21,25 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use super::auth::Identity;
 use super::body;
 use super::limits::Rates;
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
+use crate::config::{HttpConfig, ServeConfig};
 use crate::face::{Service, Session};
 
-/// The longest and the shortest time between two looks for idle users.
+/// The longest and the shortest time between two searches for idle users.
 const SWEEP: Duration = Duration::from_secs(10);
 const SHORTEST_SWEEP: Duration = Duration::from_millis(10);
-/// Memory for the bodies of all requests that are read and answered; one user has half of it at
-/// most.
+/// Memory for the bodies of all requests that are read and answered; one user gets at most half.
 const BODY_BYTES: u64 = 256 << 20;
-/// The time that the servers of a user have to end.
+/// The time for the servers of a user to end.
 const SERVERS_END: Duration = Duration::from_secs(10);
 
-/// Makes the gate of a user; `None` if the user's roles give no server. An error is not shown to
-/// the user.
-pub type MakeGate =
-    Box<dyn Fn(&Identity) -> Option<BoxFuture<'static, Result<Arc<Gate>, String>>> + Send + Sync>;
+/// Makes the gate of a user; `None` if the user's roles include no server. Errors are logged, and
+/// not shown to the user.
+pub type MakeGate = Box<dyn Fn(&Identity) -> Option<MakingGate> + Send + Sync>;
 
-/// The users.
+/// A gate that is being made.
+pub type MakingGate = BoxFuture<'static, Result<Arc<Gate>, Box<dyn Error + Send + Sync>>>;
+
 pub(crate) struct Users {
     make: MakeGate,
     config: ServeConfig,
@@ -45,19 +47,17 @@ pub(crate) struct Users {
     /// Memory for the bodies of all requests.
     memory: Arc<MemoryBudget>,
     pub(crate) rates: Rates,
-    /// Requests under way, without streams of sessions.
+    /// Requests that are being answered, without streams of sessions.
     pub(crate) answering: TaskTracker,
-    /// Users that end.
     ending: TaskTracker,
 }
 
-/// One user.
 pub(crate) struct User {
     pub(crate) service: Arc<Service>,
     pub(crate) mcp: StreamableHttpService<Session, LocalSessionManager>,
     /// The MCP sessions (2025-11-25 and before).
     pub(crate) sessions: Arc<LocalSessionManager>,
-    /// Ends sessions and streams, also when the gate cannot be made.
+    /// Ends sessions and streams, at the user's end or if the gate cannot be made.
     stop: CancellationToken,
     /// The task that makes the gate.
     _making: AbortOnDropHandle<()>,
@@ -91,15 +91,15 @@ impl Users {
     }
 
     /// The user of a request. The first request starts the gate.
-    pub(crate) fn lease(&self, identity: &Identity) -> Result<Lease, Refusal> {
-        let mut known = self.known();
+    pub(crate) fn lease(&self, identity: &Identity) -> Result<Lease, HttpRefusal> {
+        let mut known = self.known.lock();
         let user = self.user(&mut known, identity)?;
         let place = Arc::clone(&user.requests).try_acquire_owned();
         let place = place.map_err(|_| {
             let max = self.config.http.requests;
             let message =
-                format!("there are {max} requests and streams of yours already; end some first");
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, message)
+                format!("you already have {max} requests and streams open; end some first");
+            HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, message)
         })?;
         Ok(Lease {
             user,
@@ -108,15 +108,15 @@ impl Users {
         })
     }
 
-    /// True if one more session of the user can begin.
+    /// True if the user can start one more session.
     pub(crate) async fn has_session_room(&self, user: &User) -> bool {
-        let users: Vec<_> = self.known().values().cloned().collect();
+        let users: Vec<_> = self.known.lock().values().cloned().collect();
         let counts = join_all(users.iter().map(|user| user.session_count())).await;
         user.session_count().await < self.config.http.sessions_per_user
             && counts.iter().sum::<usize>() < self.config.http.sessions
     }
 
-    /// Ends idle users and forgets idle senders, again and again.
+    /// Ends idle users and forgets idle senders, at intervals.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(self.config.users.idle.clamp(SHORTEST_SWEEP, SWEEP));
         loop {
@@ -125,8 +125,8 @@ impl Users {
             let is_idle =
                 |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= max);
             self.rates.forget_idle();
-            for (identity, user) in self.known().extract_if(is_idle) {
-                tracing::info!(user = identity.user, "a user was idle, and has ended");
+            for (identity, user) in self.known.lock().extract_if(is_idle) {
+                tracing::info!(user = identity.user, "an idle user was ended");
                 self.end_later(user);
             }
         }
@@ -134,19 +134,19 @@ impl Users {
 
     /// Cancels the runs of all users. Their reports are still sent.
     pub(crate) async fn end_runs(&self) {
-        let users: Vec<_> = self.known().values().cloned().collect();
+        let users: Vec<_> = self.known.lock().values().cloned().collect();
         join_all(users.iter().map(|user| user.service.runs.end())).await;
     }
 
-    /// True if a run of any user is under way.
+    /// True if any user has a run in progress.
     pub(crate) fn has_running(&self) -> bool {
-        let known = self.known();
+        let known = self.known.lock();
         known.values().any(|user| user.service.runs.has_running())
     }
 
     /// Ends all users, and waits for it.
     pub(crate) async fn end(&self) {
-        let users = std::mem::take(&mut *self.known());
+        let users = std::mem::take(&mut *self.known.lock());
         for user in users.into_values() {
             self.end_later(user);
         }
@@ -158,7 +158,7 @@ impl Users {
         &self,
         known: &mut HashMap<Identity, Arc<User>>,
         identity: &Identity,
-    ) -> Result<Arc<User>, Refusal> {
+    ) -> Result<Arc<User>, HttpRefusal> {
         match known.get(identity) {
             Some(user) if !user.failed() => return Ok(Arc::clone(user)),
             Some(_) => self.remove(known, identity),
@@ -166,7 +166,7 @@ impl Users {
         }
         let gate = (self.make)(identity).ok_or_else(|| {
             let message = "your token has no role on this server; ask its operator";
-            Refusal::new(StatusCode::FORBIDDEN, message)
+            HttpRefusal::new(StatusCode::FORBIDDEN, message)
         })?;
         if known.len() >= self.config.users.max {
             let idle = known
@@ -174,7 +174,7 @@ impl Users {
                 .filter_map(|(identity, user)| Some((user.idle()?, identity)));
             let longest = idle.max_by_key(|(idle, _)| *idle).ok_or_else(|| {
                 let message = "the server has reached its user limit; retry later";
-                Refusal::unavailable(message, 30)
+                HttpRefusal::unavailable(message, 30)
             })?;
             let longest = longest.1.clone();
             self.remove(known, &longest);
@@ -190,16 +190,12 @@ impl Users {
         }
     }
 
-    fn new_user(
-        &self,
-        identity: &Identity,
-        gate: BoxFuture<'static, Result<Arc<Gate>, String>>,
-    ) -> Arc<User> {
+    fn new_user(&self, identity: &Identity, gate: MakingGate) -> Arc<User> {
         let stop = CancellationToken::new();
         let made = {
             let (stop, name) = (stop.clone(), identity.user.clone());
             gate.map_err(move |error| {
-                tracing::error!(user = name, error, "there is no gate for a user");
+                tracing::error!(user = name, error = %error, "the gate of a user cannot be made");
                 stop.cancel();
             })
         };
@@ -233,10 +229,6 @@ impl Users {
     fn end_later(&self, user: Arc<User>) {
         self.ending.spawn(async move { user.end().await });
     }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<Identity, Arc<User>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl User {
@@ -251,24 +243,24 @@ impl User {
     }
 
     /// The refusal of requests for a user that has ended.
-    pub(crate) fn gone(&self) -> Refusal {
+    pub(crate) fn gone(&self) -> HttpRefusal {
         if self.failed() {
-            let message = "this server could not be made ready for you; its operator can read why";
-            return Refusal::unavailable(message, 10);
+            let message = "your servers could not be started; the operator's log has the reason";
+            return HttpRefusal::unavailable(message, 10);
         }
-        Refusal::unavailable("this server is about to end", 5)
+        HttpRefusal::unavailable("the server is shutting down; retry later", 5)
     }
 
-    /// The gate, once it is made.
-    pub(crate) async fn made_gate(&self) -> Result<Arc<Gate>, Refusal> {
+    /// Waits for the gate.
+    pub(crate) async fn made_gate(&self) -> Result<Arc<Gate>, HttpRefusal> {
         tokio::select! {
             gate = self.service.gate.clone() => gate.map_err(|()| self.gone()),
             () = self.ended() => Err(self.gone()),
         }
     }
 
-    /// [`User::made_gate`], once its servers have had a short time to list their tools.
-    pub(crate) async fn listed_gate(&self) -> Result<Arc<Gate>, Refusal> {
+    /// Waits for the gate, and for a short time for the tool lists of its servers.
+    pub(crate) async fn listed_gate(&self) -> Result<Arc<Gate>, HttpRefusal> {
         let gate = self.made_gate().await?;
         self.service.listed.clone().await;
         Ok(gate)
@@ -278,15 +270,14 @@ impl User {
         self.sessions.sessions.read().await.len()
     }
 
-    /// The time that the user has been idle; `None` if something is under way.
+    /// The time that the user has been idle; `None` if the user is active.
     fn idle(&self) -> Option<Duration> {
-        // While a session begins or ends, the map of them is locked.
+        // The map of sessions is locked while a session starts or ends.
         let sessions = self.sessions.sessions.try_read();
         let busy = self.requests.available_permits() < self.max_requests
             || sessions.map_or(true, |sessions| !sessions.is_empty())
             || self.service.runs.is_busy();
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        (!busy).then(|| last.elapsed())
+        (!busy).then(|| self.last.lock().elapsed())
     }
 
     async fn end(&self) {
@@ -299,13 +290,13 @@ impl User {
 }
 
 impl Lease {
-    /// Reads the request's body. Its memory is taken until the lease ends.
+    /// Reads the request's body. Its memory is reserved until the lease ends.
     pub(crate) async fn read(
         &self,
         config: &HttpConfig,
         headers: &HeaderMap,
         body: Body,
-    ) -> Result<Bytes, Refusal> {
+    ) -> Result<Bytes, HttpRefusal> {
         let (bytes, taken) = body::read(config, &self.user.memory, headers, body).await?;
         let _ = self.memory.set(taken);
         Ok(bytes)
@@ -314,12 +305,11 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let last = self.user.last.lock();
-        *last.unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.user.last.lock() = Instant::now();
     }
 }
 
-/// The settings of rmcp's transport, without the checks that the door makes.
+/// The settings of rmcp's transport, without the checks that the door does.
 fn transport(config: &HttpConfig, stop: CancellationToken) -> StreamableHttpServerConfig {
     let mut transport = StreamableHttpServerConfig::default().disable_allowed_hosts();
     transport.cancellation_token = stop;

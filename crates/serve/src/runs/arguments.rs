@@ -1,8 +1,10 @@
-//! The arguments of `run_script` and `wait`. Their schemas lie beside as JSON.
+//! The arguments of `run_script` and `wait`. Their schemas are in `run_script.json` and
+//! `wait.json`.
 
 use std::time::Duration;
 
-use callgate::{Gate, Limits};
+use callgate::Gate;
+use callgate::settings::Limits;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,12 +12,11 @@ use serde_json::Value;
 use super::limits::{LimitArguments, set_maxima};
 use crate::arguments::{read, refusal};
 
-/// Bytes of a part that does not say how long it is.
+/// The default size of a part, in bytes.
 const PART_BYTES: usize = 16 << 10;
-/// The limits that a model sees.
+/// The limits in the schema that a model sees.
 const SHOWN_LIMITS: [&str; 3] = ["runTimeoutMs", "outputBytes", "waitMs"];
 
-/// The arguments of `run_script`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ScriptArguments {
     pub(crate) code: String,
@@ -25,7 +26,6 @@ pub(crate) struct ScriptArguments {
     pub(crate) servers: Option<Vec<String>>,
 }
 
-/// The arguments of `wait`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WaitArguments {
@@ -41,7 +41,7 @@ pub(crate) struct WaitArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) offset: usize,
-    /// The most bytes of the part.
+    /// The limit of the part's size.
     pub(crate) bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl ScriptArguments {
         Self::read_by("run_script was not called", &schema, given, gate)
     }
 
-    /// Reads the arguments of a run whose report comes at its end.
+    /// Reads the arguments of a run whose answer is its report.
     pub(crate) fn read_for_report(given: &JsonObject, gate: &Gate) -> Result<Self, String> {
         let schema = report_schema(gate.limits());
         Self::read_by("no script was run", &schema, Some(given), gate)
@@ -80,7 +80,7 @@ impl ScriptArguments {
         self.limits.tighten(configured)
     }
 
-    /// The time that the answer may take before the run is left.
+    /// The time that the request waits for the run.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.limits.wait_ms.map(Duration::from_millis)
     }
@@ -92,12 +92,12 @@ impl WaitArguments {
         read("wait was not called", &wait_schema(Duration::ZERO), given)
     }
 
-    /// The time that the answer may take.
+    /// The time that the request waits for the run.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.wait_ms.map(Duration::from_millis)
     }
 
-    /// The part of the output that is wanted in place of the report.
+    /// The requested part of the output; `None` if the report is requested.
     pub(crate) fn part(&self) -> Option<Part> {
         (self.offset.is_some() || self.bytes.is_some()).then(|| Part {
             offset: self.offset.unwrap_or_default(),
@@ -106,8 +106,8 @@ impl WaitArguments {
     }
 }
 
-/// The input schema that a model sees of `run_script`: the code, and limits that it could want.
-/// The rest is accepted all the same.
+/// The input schema of `run_script` that a model sees: the code and the most useful limits. Others
+/// are accepted, too.
 pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
     let mut schema = script_schema(limits);
     if let Some(properties) = properties_of(&mut schema) {
@@ -115,12 +115,12 @@ pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
     }
     if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
         properties.retain(|key, _| SHOWN_LIMITS.contains(&key.as_str()));
-        tell_default(properties, wait);
+        set_default_wait(properties, wait);
     }
     schema
 }
 
-/// The schema of a script whose report comes at its end: without `waitMs`.
+/// The schema of a script whose answer is its report: without `waitMs`.
 pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
     let mut schema = script_schema(limits);
     if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
@@ -129,11 +129,10 @@ pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
     schema
 }
 
-/// The input schema of `wait`.
 pub(crate) fn wait_schema(wait: Duration) -> JsonObject {
     let mut schema = schema(include_str!("wait.json"));
     if let Some(properties) = properties_of(&mut schema) {
-        tell_default(properties, wait);
+        set_default_wait(properties, wait);
     }
     schema
 }
@@ -147,14 +146,13 @@ fn script_schema(limits: &Limits) -> JsonObject {
     schema
 }
 
-/// Writes the time that is waited without a `waitMs`.
-fn tell_default(properties: &mut JsonObject, wait: Duration) {
+fn set_default_wait(properties: &mut JsonObject, wait: Duration) {
     if let Some(Value::Object(property)) = properties.get_mut("waitMs") {
         property.insert("default".to_owned(), (wait.as_millis() as u64).into());
     }
 }
 
-/// A test holds that the files are read.
+/// Tests check that the files can be read.
 fn schema(text: &str) -> JsonObject {
     serde_json::from_str(text).unwrap_or_default()
 }

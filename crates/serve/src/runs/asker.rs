@@ -1,13 +1,12 @@
 //! The asker of a run: questions about calls go to the run's client.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use callgate::{
-    Answer, Asker, Question, Root,
-    caller::{LogLevel, Offers},
-};
+use callgate::faces::{LogLevel, Offers, Root};
+use callgate::{Answer, Asker, Question};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::client::Client;
@@ -18,7 +17,7 @@ use super::served_run::ServedRun;
 
 /// The client of one run, for the gate's questions and for servers' requests.
 pub(crate) struct ClientAsker {
-    /// Offers of the client that began the run.
+    /// The capabilities of the client that started the run.
     pub(crate) capabilities: Offers,
     /// The lowest level of log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
@@ -41,8 +40,8 @@ impl ClientAsker {
         self.folders.named()
     }
 
-    /// Waits until a client that waits for the run, now or later, has answered all requests.
-    /// After the run's end there is no client.
+    /// Waits until a client of the run, now or later, has answered all requests. After the run's end
+    /// there is no client.
     pub(crate) async fn request(
         &self,
         requests: Vec<NewRequest<'_>>,
@@ -52,7 +51,7 @@ impl ClientAsker {
         let answered = async {
             let answers = self.run.pending.ask(requests).await;
             if answers.contains(&Err(NoAnswer::Late)) && self.run.answer_is_late() {
-                // The run is cancelled, and its end is near.
+                // The run was cancelled and ends soon.
                 return std::future::pending().await;
             }
             answers

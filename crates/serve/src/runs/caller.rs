@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use callgate::{
-    Caller, Refusal, Root,
-    caller::{Log, LogLevel, Offers, Opened, PageDone, Progress, Wanted, WantedKind},
-    present::label,
+use callgate::faces::{
+    Caller, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root, Wanted, WantedKind,
 };
+use callgate_text::label;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -17,15 +16,14 @@ use super::progress::Notice;
 use super::roots::{self, Roots};
 use super::shown::{self, OwnNames};
 
-/// Characters of a logger's name.
+/// The limit of a logger's name, in characters.
 const MAX_LOGGER: usize = 200;
-/// Characters of a progress message.
+/// The limit of a progress message, in characters.
 const MAX_PROGRESS: usize = 1_200;
 
-/// A caller for servers that start before there is a client: it offers all that a client may be
-/// able to do. A request that the run's client cannot answer is declined when it comes. Over
-/// stdio, where there is one client, servers get the folders that it has named outside of calls,
-/// too; over HTTP they get none.
+/// A caller for servers that start before there is a client: it offers every capability. A request
+/// that the run's client cannot answer is declined. Over stdio, servers also get the folders of the
+/// only client outside of calls; over HTTP they get no folders outside of calls.
 #[derive(Debug, Clone)]
 pub struct AnyClient {
     pub(crate) roots: Arc<Roots>,
@@ -79,8 +77,8 @@ impl Caller for ClientAsker {
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         async move {
             if !self.capabilities.form {
-                if opened.is_told {
-                    // The server says when the page is done with.
+                if opened.is_reported {
+                    // The server notifies when the user is done with the page.
                     std::future::pending::<()>().await;
                 }
                 return Ok(());
@@ -152,7 +150,7 @@ impl Caller for ClientAsker {
 }
 
 impl ClientAsker {
-    /// Asks the client for all that is not known, at once.
+    /// Sends the client all requests that have no known answer, together.
     async fn pass_on(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Refusal>> {
         let mut requests = Vec::new();
         let mut known = Vec::new();
@@ -199,7 +197,7 @@ impl ClientAsker {
                     return Err(Refusal::Unsupported);
                 }
                 let mut params = params(wanted.params)?;
-                // The person must know that it is not Callgate that asks.
+                // The person must know that a server asks, and not Callgate.
                 let message = params.get("message").and_then(Value::as_str);
                 let message = shown::message(wanted.server, message.unwrap_or_default());
                 params.insert("message".to_owned(), message.into());
@@ -220,8 +218,8 @@ impl ClientAsker {
             }
             WantedKind::Sample => {
                 let mut params = params(wanted.params)?;
-                // To the client, Callgate is one server: a server must not get what the client
-                // knows from other ones.
+                // For the client, Callgate is one server: one of its servers must not get context
+                // of the others.
                 if let Some(context) = params.get_mut("includeContext") {
                     *context = "none".into();
                 }
@@ -229,7 +227,7 @@ impl ClientAsker {
                 if !can.sampling || (has_tools && !can.sampling_tools) {
                     return Err(Refusal::Unsupported);
                 }
-                // A client lets a person review them.
+                // A person may review them at the client.
                 for texts in ["messages", "systemPrompt"] {
                     params.get_mut(texts).map(shown::make_harmless);
                 }
@@ -239,9 +237,8 @@ impl ClientAsker {
             WantedKind::Roots => return Err(Refusal::Unsupported),
         };
         let request = serde_json::from_value(json!({ "method": method, "params": params }));
-        let request = request.map_err(|_unfit| {
-            Refusal::Failed(format!("the params of the {method} are not of its form"))
-        })?;
+        let request = request
+            .map_err(|_unfit| Refusal::Failed(format!("the params do not match {method}")))?;
         Ok(((wanted.key, request), own_names))
     }
 
@@ -251,7 +248,7 @@ impl ClientAsker {
             return Ok(result);
         }
         let named = roots::named(&result).ok_or_else(|| {
-            Refusal::Failed("the client's answer to roots/list names no roots".to_owned())
+            Refusal::Failed("the client's answer to roots/list has no roots".to_owned())
         })?;
         let result = Root::list(&named);
         *self.folders() = Some(named);
@@ -268,7 +265,7 @@ fn answered(answer: Option<Result<Value, NoAnswer>>) -> Result<Value, Refusal> {
     }
 }
 
-/// The params without `_meta`, which is between the server and Callgate.
+/// The params without `_meta`, which concerns the server and Callgate only.
 fn params(params: &Value) -> Result<Map<String, Value>, Refusal> {
     let params = params.as_object().cloned();
     let mut params =

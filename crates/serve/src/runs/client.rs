@@ -1,6 +1,6 @@
-//! The client of a request: its capabilities, and how it is asked.
+//! The client of a request and its capabilities.
 
-use callgate::caller::{LogLevel, Offers};
+use callgate::faces::{LogLevel, Offers};
 use http::request::Parts;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ErrorData, InputRequest, ProtocolVersion,
@@ -21,10 +21,11 @@ pub(crate) struct OneMessage;
 pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) capabilities: Offers,
-    /// The revision has no sessions (2026-07-28): a question is an answer after which the client
-    /// comes again ("Multi Round-Trip Requests"). Before, it is a request while the client waits.
+    /// True if the revision has no sessions (2026-07-28): then a question is an answer to the
+    /// request, which the client repeats ("Multi Round-Trip Requests"). In older revisions it is a
+    /// request to the client.
     pub(crate) is_stateless: bool,
-    /// The client takes a task for an answer (extension `io.modelcontextprotocol/tasks`).
+    /// True if the client accepts a task as an answer (extension `io.modelcontextprotocol/tasks`).
     pub(crate) tasks: bool,
     /// The lowest level of servers' log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
@@ -100,7 +101,7 @@ fn offers(capabilities: &ClientCapabilities) -> Offers {
 /// True if a client with these capabilities can answer the request.
 #[expect(
     deprecated,
-    reason = "sampling and roots are, and clients have them all the same"
+    reason = "sampling and roots are deprecated, and clients still have them"
 )]
 pub(crate) fn can_answer(client: Offers, request: &InputRequest) -> bool {
     match request {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use callgate::Limits;
-use callgate::config::LEAST_MEMORY;
+use callgate::config::MIN_MEMORY;
+use callgate::settings::Limits;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -18,12 +18,12 @@ pub(crate) struct LimitArguments {
     result_bytes: Option<u64>,
     calls: Option<u64>,
     calls_in_flight: Option<u32>,
-    /// The time that the answer may take before the run is left.
+    /// The time that the request waits for the run.
     pub(crate) wait_ms: Option<u64>,
 }
 
 impl LimitArguments {
-    /// The configured limits, tightened. The schema has held these to the maxima.
+    /// The configured limits, tightened. The schema ensures that no limit is raised.
     pub(crate) fn tighten(&self, configured: &Limits) -> Limits {
         let mut limits = configured.clone();
         let time = |ms: Option<u64>| ms.map(Duration::from_millis);
@@ -51,7 +51,7 @@ pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
     for (key, max) in [
         ("timeoutMs", millis(limits.script_time)),
         ("runTimeoutMs", millis(limits.run_time)),
-        ("memoryBytes", limits.heap_bytes.max(LEAST_MEMORY)),
+        ("memoryBytes", limits.heap_bytes.max(MIN_MEMORY)),
         ("outputBytes", limits.output_bytes),
         ("resultBytes", limits.reply_bytes),
         ("calls", limits.calls),
@@ -60,7 +60,7 @@ pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
         if let Some(Value::Object(property)) = properties.get_mut(key) {
             property.insert("maximum".to_owned(), max.into());
             if key == "memoryBytes" {
-                property.insert("minimum".to_owned(), LEAST_MEMORY.into());
+                property.insert("minimum".to_owned(), MIN_MEMORY.into());
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The runs of one user: begun, left, parked with a question, waited for, and kept for a while
-//! after their end.
+//! The runs of one user: started, detached from their request, parked with a question, waited
+//! for, and kept for a while after their end.
 
 mod arguments;
 mod asker;
@@ -33,8 +33,8 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::config::ServeConfig;
-use callgate::{Asker, Caller, Gate, NoAsker, NoCaller, RunReport, RunRequest};
+use callgate::faces::{Caller, NoAsker, NoCaller};
+use callgate::{Asker, Gate, RunReport, RunRequest};
 use futures::FutureExt as _;
 use http::request::Parts;
 use rmcp::model::{
@@ -48,15 +48,17 @@ use tokio_util::task::TaskTracker;
 
 use arguments::{Part, ScriptArguments, WaitArguments};
 use outcome::Outcome;
-use resume::{NO_RUN, UNANNOUNCED, other_request};
+use resume::{NO_RUN, UNDECLARED, other_request};
 use roots::Folders;
 use served_run::ServedRun;
 use store::{KEPT_OUTPUT, KEPT_TIME, MAX_PARKED, Store};
 use wait::{WaitEnd, Waiter};
 
-/// The time that runs have to end when the service ends.
+use crate::config::ServeConfig;
+
+/// The time for runs to end when the service ends.
 const END_TIME: Duration = Duration::from_secs(5);
-/// The time that a request waits longer than its call or search may take.
+/// The time that a request waits beyond the limit of its call or search.
 const EXTRA_TIME: Duration = Duration::from_secs(60);
 
 /// A `tools/call` of a client.
@@ -72,9 +74,7 @@ pub(crate) struct ToolRequest<'a> {
 pub(crate) struct Runs {
     options: ServeConfig,
     store: Arc<Store>,
-    /// The tasks of the runs.
     tasks: TaskTracker,
-    /// Cancels all runs.
     stop: CancellationToken,
 }
 
@@ -88,7 +88,7 @@ impl Runs {
         }
     }
 
-    /// Answers a call of `run_script`: begins a run, or goes on with a parked one.
+    /// Answers a call of `run_script`: starts a run, or resumes a parked one.
     pub(crate) async fn run_script(
         &self,
         gate: Arc<Gate>,
@@ -108,8 +108,8 @@ impl Runs {
             .await
     }
 
-    /// Does the work of a call or a search without a script, or goes on with it. Like a script, it
-    /// can ask the client, tell it its progress and be cancelled.
+    /// Starts or resumes a call or a search without a script. Like a script, it can ask the client,
+    /// report progress and be cancelled.
     pub(crate) async fn without_script<F>(
         &self,
         gate: &Gate,
@@ -138,8 +138,8 @@ impl Runs {
         self.serve(gate, call, purpose, None, max_time, begin).await
     }
 
-    /// Goes on with the run that a request names, or begins one, and waits for it for a time: if
-    /// none is given, for all that the run may take, unless the client gets a task.
+    /// Resumes the run that a request names, or starts a run, and waits for it. Without `wait` this
+    /// takes up to the run's time limit, unless the client gets a task.
     async fn serve(
         &self,
         gate: &Gate,
@@ -150,11 +150,11 @@ impl Runs {
         begin: impl FnOnce(&Arc<ServedRun>, Arc<ClientAsker>),
     ) -> Result<CallToolResponse, ErrorData> {
         let client = call.client;
-        // A call without a script can be left as a task alone: nothing else would fetch the answer.
-        let leaves_long = client.tasks && purpose.noun == Purpose::CALL;
+        // A call without a script can be detached as a task only: `wait` is for scripts.
+        let detaches_long = client.tasks && purpose.noun == Purpose::CALL;
         let wait = match wait {
             Some(wait) => wait,
-            None if leaves_long => self.options.wait,
+            None if detaches_long => self.options.wait,
             None => max_time.saturating_add(EXTRA_TIME),
         };
         let (run, asker) = match self.resume(call.params, client, purpose)? {
@@ -174,14 +174,14 @@ impl Runs {
             }
         };
         let mut waiter = Waiter::new(call.client, call.context, &run, wait);
-        waiter.leaves_long = leaves_long;
+        waiter.detaches_long = detaches_long;
         if let Some(asker) = asker {
             begin(&run, asker);
         }
         self.wait_and_answer(&run, waiter).await
     }
 
-    /// Answers a call of `wait`: waits for a run that was left.
+    /// Answers a call of `wait`: waits for a detached run.
     pub(crate) async fn wait(&self, call: ToolRequest<'_>) -> Result<CallToolResponse, ErrorData> {
         let request = call.params;
         let given = match WaitArguments::read(request.arguments.as_ref()) {
@@ -194,7 +194,7 @@ impl Runs {
         }
         let Some(run) = self.store.get(&given.run) else {
             return Ok(mistake(format!(
-                "there is no run {} to wait for: it never was, it ended with its first answer, or \
+                "there is no run {} to wait for: the id is wrong, run_script returned its result, or \
                  it ended more than {} s ago",
                 crate::arguments::quoted(&given.run),
                 KEPT_TIME.as_secs()
@@ -231,12 +231,12 @@ impl Runs {
         running.await.map_err(|_lost| NoRun::Lost)
     }
 
-    /// True if a run is under way, be it parked.
+    /// True if a run has not ended, parked ones included.
     pub(crate) fn has_running(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// True if a run is under way or kept.
+    /// True if a run has not ended or is kept.
     pub(crate) fn is_busy(&self) -> bool {
         self.has_running() || !self.store.is_empty()
     }
@@ -249,8 +249,8 @@ impl Runs {
         self.store.clear();
     }
 
-    /// The run that a client comes again for, after its answers are taken. The run may have
-    /// ended, or wait for another answer.
+    /// Takes the answers of a client that repeats its request, and returns the run. The run may have
+    /// ended, or wait for a further answer.
     fn resume(
         &self,
         request: &CallToolRequestParams,
@@ -279,11 +279,11 @@ impl Runs {
         client: &Client,
     ) -> Result<(), ErrorData> {
         if !client.is_stateless {
-            let message = "a requestState comes with protocol 2026-07-28 or later";
+            let message = "requestState needs protocol 2026-07-28 or later";
             return Err(ErrorData::invalid_params(message, None));
         }
         if run.pending.has_unsent() && !run.pending.can_be_answered(client.capabilities) {
-            return Err(invalid(UNANNOUNCED));
+            return Err(invalid(UNDECLARED));
         }
         let responses = request.input_responses.clone();
         run.pending.answer_all(responses.unwrap_or_default());
@@ -298,7 +298,8 @@ impl Runs {
         Ok(run)
     }
 
-    /// Begins a run in its own task: it may outlive the request. Without a client it cannot ask.
+    /// Starts a run in its own task, because it may outlive the request. Without a client it cannot
+    /// ask.
     fn begin(
         &self,
         gate: Arc<Gate>,
@@ -309,7 +310,7 @@ impl Runs {
         let mut limits = given.limits(gate.limits());
         if client.is_some() {
             limits.whole_bytes = KEPT_OUTPUT;
-            // A message that is cut when it is printed would be whole nowhere.
+            // Messages must not be cut when they are printed: the whole output has them.
             limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         }
         let (caller, asker): (Arc<dyn Caller>, Arc<dyn Asker>) = match client {
@@ -335,7 +336,7 @@ impl Runs {
         })
     }
 
-    /// Does the work of a run in a task. The run ends with it, normally or not.
+    /// Does the work of a run in a task. The run ends with the task, normally or not.
     fn spawn<T: Send + 'static>(
         &self,
         run: &Arc<ServedRun>,
@@ -366,16 +367,16 @@ impl Runs {
             match waiter.wait(run).await {
                 WaitEnd::Ended(outcome) => return outcome.answer.clone().map(Into::into),
                 WaitEnd::TimeOver => {
-                    if let Some(outcome) = run.leave() {
+                    if let Some(outcome) = run.detach() {
                         return outcome.answer.clone().map(Into::into);
                     }
                     if waiter.owns_run && waiter.client.tasks {
                         return Ok(CreateTaskResult::new(self.task(run)).into());
                     }
-                    return Ok(goes_on(run));
+                    return Ok(still_running(run));
                 }
                 WaitEnd::Questions(questions) => {
-                    // This run counts as parked by now.
+                    // This run already counts as parked.
                     if self.store.parked() > MAX_PARKED {
                         run.pending.refuse(waiter.client.capabilities);
                     } else if run.ask_again() {
@@ -392,10 +393,10 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-/// The answer while a run goes on.
-fn goes_on(run: &ServedRun) -> CallToolResponse {
+/// The answer while a run continues.
+fn still_running(run: &ServedRun) -> CallToolResponse {
     let text = format!(
-        "The script goes on as run {:?}, for {} s so far ({}).\n\
+        "The script is still running as run {:?}, for {} s so far ({}).\n\
          Call the tool wait with {{ \"run\": {:?} }} for its result; add \"cancel\": true to end \
          it.\n",
         run.id,
@@ -410,15 +411,15 @@ fn goes_on(run: &ServedRun) -> CallToolResponse {
 fn part_of(outcome: &Outcome, part: Part) -> CallToolResponse {
     let Some(whole) = &outcome.whole else {
         return mistake(
-            "the output of this run was not cut: all of it is in its result, which wait gives \
-             without \"offset\" and \"bytes\""
+            "the output of this run was not cut; call wait without \"offset\" and \"bytes\" for the \
+             result with all of it"
                 .to_owned(),
         );
     };
     let Some((text, rest)) = resources::part(whole, part) else {
         let (bytes, offset) = (whole.len(), part.offset);
         return mistake(format!(
-            "the output has {bytes} bytes, and no offset {offset}"
+            "offset {offset} is beyond the output, which has {bytes} bytes"
         ));
     };
     let content = vec![ContentBlock::text(text), ContentBlock::text(rest)];

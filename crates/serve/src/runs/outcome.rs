@@ -1,4 +1,4 @@
-//! The end of a run as an answer.
+//! Outcomes of runs, as answers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,18 +7,18 @@ use callgate::{RunReport, Status};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
 use rmcp::task_manager::current_timestamp;
 
-/// The end of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The answer to requests that wait: a protocol error for a failed call or a lost run.
+    /// The answer to waiting requests: a protocol error for a failed call or a lost run.
     pub(crate) answer: Result<CallToolResult, ErrorData>,
     pub(crate) is_cancelled: bool,
-    /// All that the script printed and returned, where the report cuts it.
+    /// The whole output and value of a script, if the report cuts them.
     pub(crate) whole: Option<Arc<str>>,
     /// The time of the end, in RFC 3339.
     pub(crate) ended: String,
     pub(crate) since: Instant,
-    /// The size in bytes, roughly.
+    /// The approximate size in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn output_uri(run: &str) -> String {
 fn cut_at(report: &RunReport, whole: &str) -> usize {
     let (begin, shown) = match &report.value {
         Some(value) if report.output.cut_bytes == 0 => {
-            // The value is in a line of its own, at the end.
+            // The value is on the last line.
             let output = report.output.text.trim_end_matches('\n').len();
             (if output == 0 { 0 } else { output + 1 }, &value.text)
         }
@@ -62,8 +62,8 @@ impl Outcome {
         let mut text = report.to_string();
         if let Some(whole) = &report.whole {
             text += &format!(
-                "the whole output, {} bytes, is the resource {}; the tool wait reads it from the \
-                 cut on: {{ \"run\": {run:?}, \"offset\": {} }}\n",
+                "the whole output, {} bytes, is the resource {}; to read it from the cut on, call \
+                 wait with {{ \"run\": {run:?}, \"offset\": {} }}\n",
                 whole.len(),
                 output_uri(run),
                 cut_at(report, whole)
@@ -88,9 +88,9 @@ impl Outcome {
         }
     }
 
-    /// A call without a script that was cancelled, or took longer than a run may.
+    /// A call without a script that was cancelled, or exceeded the time limit of a run.
     pub(crate) fn cancelled_call() -> Self {
-        let text = "the call was cancelled, or went on for longer than a run may";
+        let text = "the call was cancelled, or took longer than the time limit of a run";
         Self {
             is_cancelled: true,
             ..Self::of_call(Ok(CallToolResult::error(vec![ContentBlock::text(text)])))

@@ -1,27 +1,27 @@
 //! Questions of a run that wait for the client's answer.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::caller::Offers;
-use callgate::present::label;
+use callgate::faces::Offers;
+use callgate_text::label;
 use futures::future::join_all;
+use parking_lot::Mutex;
 use rmcp::model::{InputRequest, InputRequests, InputResponses};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
 use super::client::can_answer;
 
-/// The longest key of a server that is kept, in bytes.
+/// The limit of a server's key, in bytes. Requests with longer keys get numbers.
 const MAX_KEY: usize = 128;
-/// The most keys that are remembered. Later requests get numbers.
+/// The limit of keys. Later requests get numbers.
 const MAX_KEYS: usize = 1_000;
 
 /// The requests of one run that have no answer yet. Their number is bounded by the run's calls.
 #[derive(Debug)]
 pub(crate) struct PendingRequests {
-    inner: Mutex<Inner>,
+    requests: Mutex<OpenRequests>,
     /// The number of requests so far.
     count: watch::Sender<u64>,
     /// The time that each request waits.
@@ -29,11 +29,11 @@ pub(crate) struct PendingRequests {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct OpenRequests {
     count: u64,
     /// By their keys in answers, which are unique in the run.
-    open: BTreeMap<String, PendingRequest>,
-    /// Keys that were used in the run: a late answer must not fit another request.
+    by_key: BTreeMap<String, PendingRequest>,
+    /// All keys of the run: a late answer must not match a later request.
     keys: HashSet<String>,
 }
 
@@ -43,16 +43,14 @@ struct PendingRequest {
     answer: oneshot::Sender<Result<Value, NoAnswer>>,
     /// The request was sent to a client, which works on it.
     is_sent: bool,
-    /// The request was in an answer to a client, which comes again.
+    /// The request was in an answer to a client, which repeats its request.
     is_shown: bool,
 }
 
 /// The reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// No client can answer.
     NoClient,
-    /// No client answered in time.
     Late,
     /// The client failed, with its reason.
     Failed(String),
@@ -64,7 +62,7 @@ pub(crate) type NewRequest<'a> = (Option<&'a str>, InputRequest);
 impl PendingRequests {
     pub(crate) fn new(answer_time: Duration) -> Self {
         Self {
-            inner: Mutex::default(),
+            requests: Mutex::default(),
             count: watch::Sender::new(0),
             answer_time,
         }
@@ -79,12 +77,12 @@ impl PendingRequests {
     pub(crate) async fn ask(&self, requests: Vec<NewRequest<'_>>) -> Vec<Result<Value, NoAnswer>> {
         let mut waiting = Vec::new();
         let count = {
-            let mut inner = self.lock();
+            let mut open = self.requests.lock();
             for (key, request) in requests {
-                let (key, answer) = inner.open(key, request);
+                let (key, answer) = open.add(key, request);
                 waiting.push((Withdraw(self, key), answer));
             }
-            inner.count
+            open.count
         };
         if !waiting.is_empty() {
             self.count.send_replace(count);
@@ -102,18 +100,19 @@ impl PendingRequests {
 
     /// Marks the requests that this client can answer as sent, and returns them.
     pub(crate) fn send_all(&self, client: Offers) -> Vec<(String, InputRequest)> {
-        let mut inner = self.lock();
-        let sent = inner.unsent(client).map(|(key, request)| {
+        let mut open = self.requests.lock();
+        let sent = open.unsent(client).map(|(key, request)| {
             request.is_sent = true;
             (key.clone(), request.request.clone())
         });
         sent.collect()
     }
 
-    /// The requests for a client's next answer, by key; `None` if there are none.
+    /// Marks the requests that this client can answer as shown, and returns them by key; `None` if
+    /// there are none.
     pub(crate) fn show(&self, client: Offers) -> Option<InputRequests> {
-        let mut inner = self.lock();
-        let requests = inner.unsent(client).map(|(key, request)| {
+        let mut open = self.requests.lock();
+        let requests = open.unsent(client).map(|(key, request)| {
             request.is_shown = true;
             (key.clone(), request.request.clone())
         });
@@ -122,50 +121,50 @@ impl PendingRequests {
 
     /// True if a request is open that this client can answer.
     pub(crate) fn can_be_answered(&self, client: Offers) -> bool {
-        self.lock().unsent(client).next().is_some()
+        self.requests.lock().unsent(client).next().is_some()
     }
 
     /// True if a request is open that was not sent to a client.
     pub(crate) fn has_unsent(&self) -> bool {
-        self.lock().open.values().any(|request| !request.is_sent)
+        self.requests
+            .lock()
+            .by_key
+            .values()
+            .any(|request| !request.is_sent)
     }
 
-    /// Answers one request.
     pub(crate) fn answer(&self, key: &str, answer: Result<Value, NoAnswer>) {
-        if let Some(request) = self.lock().open.remove(key) {
-            // A call that was cancelled does not wait any more.
+        if let Some(request) = self.requests.lock().by_key.remove(key) {
+            // A cancelled call no longer waits.
             let _ = request.answer.send(answer);
         }
     }
 
     /// Answers the requests for this client with [`NoAnswer::NoClient`].
     pub(crate) fn refuse(&self, client: Offers) {
-        self.lock()
-            .open
+        self.requests
+            .lock()
+            .by_key
             .retain(|_, request| !request.is_for(client));
     }
 
-    /// Takes the answers that fit, and ignores others. A request without an answer stays open.
+    /// Takes the answers to open requests, and ignores others.
     pub(crate) fn answer_all(&self, responses: InputResponses) {
-        let mut inner = self.lock();
+        let mut open = self.requests.lock();
         for (key, response) in responses {
-            // It was shown, and no other client works on it.
+            // The client saw it, and no other client works on it.
             let is_asked = |request: &PendingRequest| request.is_shown && !request.is_sent;
-            if inner.open.get(&key).is_some_and(is_asked)
-                && let Some(request) = inner.open.remove(&key)
+            if open.by_key.get(&key).is_some_and(is_asked)
+                && let Some(request) = open.by_key.remove(&key)
             {
                 let _ = request.answer.send(Ok(response));
             }
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Inner {
-    fn open(
+impl OpenRequests {
+    fn add(
         &mut self,
         key: Option<&str>,
         request: InputRequest,
@@ -179,7 +178,7 @@ impl Inner {
             is_sent: false,
             is_shown: false,
         };
-        self.open.insert(key.clone(), request);
+        self.by_key.insert(key.clone(), request);
         (key, answered)
     }
 
@@ -201,7 +200,7 @@ impl Inner {
     }
 
     fn unsent(&mut self, client: Offers) -> impl Iterator<Item = (&String, &mut PendingRequest)> {
-        let open = self.open.iter_mut();
+        let open = self.by_key.iter_mut();
         open.filter(move |(_, request)| request.is_for(client))
     }
 }
@@ -218,7 +217,7 @@ struct Withdraw<'a>(&'a PendingRequests, String);
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
-        self.0.lock().open.remove(&self.1);
+        self.0.requests.lock().by_key.remove(&self.1);
     }
 }
 

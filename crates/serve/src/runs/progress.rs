@@ -1,18 +1,19 @@
 //! Progress and log of a run, for requests that wait for it.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::{Event, caller::LogLevel, present::label};
+use callgate::Event;
+use callgate::faces::LogLevel;
+use callgate_text::label;
+use parking_lot::Mutex;
 use rmcp::model::ServerNotification;
 use tokio::sync::broadcast;
 
-/// Notices that wait to be sent. Beyond, the oldest are dropped.
+/// The limit of notices that wait to be sent. Further notices replace the oldest.
 const MAX_NOTICES: usize = 64;
-/// Characters of a printed line.
+/// The limit of a printed line, in characters.
 const MAX_LINE: usize = 120;
 
-/// The progress of one run.
 #[derive(Debug)]
 pub(crate) struct RunProgress {
     notices: broadcast::Sender<Notice>,
@@ -45,19 +46,19 @@ impl RunProgress {
         }
     }
 
-    /// Receives the notices from now on.
+    /// Receives the notices that follow.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
     }
 
-    /// Passes a notice on to requests that wait.
+    /// Passes a notice on to waiting requests.
     pub(crate) fn notify(&self, notice: Notice) {
         let _ = self.notices.send(notice);
     }
 
     /// Counts an event of the run.
     pub(crate) fn count(&self, event: Event<'_>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match event {
             Event::CallStarted { function, .. } => {
                 state.calls += 1;
@@ -76,13 +77,8 @@ impl RunProgress {
         }
     }
 
-    /// The state now.
     pub(crate) fn state(&self) -> RunState {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RunState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().clone()
     }
 }
 
@@ -94,7 +90,7 @@ impl fmt::Display for RunState {
             calls => write!(f, "{calls} calls, the last {}", self.last_call)?,
         }
         if self.open_calls > 0 {
-            write!(f, "; {} under way", self.open_calls)?;
+            write!(f, "; {} in progress", self.open_calls)?;
         }
         if self.lines > 0 {
             let s = if self.lines == 1 { "" } else { "s" };
@@ -129,7 +125,7 @@ mod tests {
         for event in [started(0), started(1), ended(0)] {
             progress.count(event);
         }
-        let under_way = "2 calls, the last a_b; 1 under way";
+        let under_way = "2 calls, the last a_b; 1 in progress";
         assert_eq!(progress.state().to_string(), under_way);
         for event in [ended(1), ended(2), Event::Printed { text: "a\nb\n\n" }] {
             progress.count(event);

@@ -1,9 +1,7 @@
 //! A question about a call as a form, and the form's answer.
 
-use callgate::{
-    Answer, Question,
-    present::{Shown, answer_text, question_text},
-};
+use callgate::faces::{Shown, answer_text, question_text};
+use callgate::{Answer, Question};
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 
@@ -24,7 +22,7 @@ fn offered(question: &Question) -> Vec<(&'static str, Answer)> {
         .collect()
 }
 
-/// The form; `None` if the question does not fit into one.
+/// The form; `None` if it cannot be made.
 pub(crate) fn form(question: &Question) -> Option<InputRequest> {
     let offered = offered(question);
     let meanings = offered
@@ -51,8 +49,8 @@ pub(crate) fn form(question: &Question) -> Option<InputRequest> {
     serde_json::from_value(form).ok()
 }
 
-/// The answer in a client's result. Only the form filled in exactly is a yes, and only `decline`
-/// or the form's own word for it is a person's no.
+/// The answer in a client's result. Only an exactly completed form approves, and only `decline` or
+/// the form's word for it is a refusal by a person.
 pub(crate) fn answer(question: &Question, result: &Value) -> Answer {
     read(&offered(question), result)
 }

@@ -10,7 +10,7 @@ use super::arguments::Part;
 use super::outcome::output_uri;
 use super::served_run::ServedRun;
 
-/// The outputs that are kept.
+/// The kept outputs.
 pub(crate) fn list(runs: &Runs) -> Vec<Resource> {
     let ended = runs.store.ended();
     ended.iter().filter_map(|run| resource(run)).collect()
@@ -21,9 +21,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("callgate://runs/{run}/output", "run-output")
             .with_title("Output of a run")
-            .with_description(
-                "What a script printed and returned, in whole where its report cuts it",
-            )
+            .with_description("The whole output and value of a script, if its report cuts them")
             .with_mime_type("text/plain"),
     ]
 }
@@ -36,8 +34,8 @@ pub(crate) fn read(runs: &Runs, uri: &str) -> Result<ReadResourceResult, ErrorDa
     let whole = outcome.and_then(|outcome| outcome.whole.clone());
     let whole = whole.ok_or_else(|| {
         ErrorData::resource_not_found(
-            "no output of a run is there: it is not an address of one, its output was not cut, or it \
-             ended too long ago",
+            "no run's output has this URI: the URI is wrong, the output was not cut, or the run ended \
+             too long ago",
             Some(json!({ "uri": uri })),
         )
     })?;
@@ -57,7 +55,7 @@ pub(crate) fn part(whole: &str, part: Part) -> Option<(String, String)> {
     Some((whole.get(range).unwrap_or_default().to_owned(), described))
 }
 
-/// The range of a part, in whole characters: at least one, and none that begins earlier.
+/// The range of a part in whole characters: at least one, from the offset on.
 fn range(whole: &str, part: Part) -> Option<Range<usize>> {
     if part.offset > whole.len() {
         return None;

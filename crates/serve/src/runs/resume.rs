@@ -1,29 +1,29 @@
-//! Clients that come again for a run (MCP 2026-07-28, "Multi Round-Trip Requests"). Their
-//! `requestState` is the run's id, which cannot be guessed, and a number that grows by round.
+//! Repeated requests for a run (MCP 2026-07-28, "Multi Round-Trip Requests"). Their `requestState`
+//! is the run's id, which cannot be guessed, and a number that grows with each round.
 
 use sha2::{Digest as _, Sha256};
 
-/// The request that begins a run. A client that comes again repeats it.
+/// The request that starts a run, and that the client repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Purpose {
     /// The kind of request, in words.
     pub(crate) noun: &'static str,
-    /// The hash of its code, or of what it calls or looks for.
+    /// The hash of its code, call or query.
     hash: [u8; 32],
 }
 
-/// The refusal of a `requestState` of no run. As with the others, nothing has changed then.
-pub(crate) const NO_RUN: &str = "the requestState is of no run: this server did not give it, or \
-                                 its run ended too long ago; the call can be made anew, and then \
-                                 does again what that run did";
-/// The refusal of a client that cannot answer what the run asks.
-pub(crate) const UNANNOUNCED: &str = "the requestState is for questions that this client does not \
-                                      announce it can answer; come again with the capabilities \
-                                      that the call was made with";
+/// The refusal of a `requestState` without a run. A refusal changes nothing.
+pub(crate) const NO_RUN: &str = "no run has this requestState: this server did not give it, or \
+                                 its run ended too long ago; a new call without it does the work \
+                                 of that run again";
+/// The refusal of a client that cannot answer the run's questions.
+pub(crate) const UNDECLARED: &str = "the run has questions that this client does not declare it can \
+                                     answer; repeat the request with the capabilities of the first \
+                                     one";
 
-/// The refusal of another request's `requestState`.
+/// The refusal of a `requestState` that belongs to a different request.
 pub(crate) fn other_request(noun: &str) -> String {
-    format!("the requestState is not one that this server gave for {noun}")
+    format!("the requestState does not belong to {noun}")
 }
 
 impl Purpose {

@@ -1,18 +1,20 @@
 //! The folders that a client names for servers to work in.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{Gate, Root};
+use callgate::Gate;
+use callgate::faces::Root;
 use futures::future::{BoxFuture, Shared};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::client::Client;
 
-/// The time that a client has to name its folders.
+/// The time for a client to name its folders.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// A gate that may still be starting; the error if it cannot be made.
@@ -29,19 +31,18 @@ impl Folders {
     }
 
     pub(crate) fn named(&self) -> MutexGuard<'_, Option<Vec<Root>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
-/// The folders of a client of 2025-11-25 and before: asked for once in a session, and again
-/// when they have changed. A newer client is asked when a server wants to know, since that ends
-/// its request.
+/// The folders of a client of 2025-11-25 and before: requested once in a session, and again after
+/// a change. A newer client is asked only when a server asks, because a question ends its request.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     folders: Folders,
-    /// There is no other client, so servers are told the folders outside of calls, too.
+    /// True if there is only one client: then servers get the folders outside of calls, too.
     pub(crate) is_only_client: bool,
-    /// The client was asked, and has announced no change since.
+    /// True if the client was asked, and has announced no change since.
     is_asked: AtomicBool,
     /// One task asks at a time.
     asking: AsyncMutex<()>,
@@ -56,7 +57,7 @@ impl Roots {
         }
     }
 
-    /// The client's folders. Servers are told them first, if this is the only client.
+    /// The client's folders. Servers get them first, if this is the only client.
     pub(crate) async fn get(&self, client: &Client, gate: &Gate) -> Folders {
         if !client.capabilities.roots {
             return Folders::none();
@@ -65,12 +66,12 @@ impl Roots {
             return Folders::default();
         }
         if self.ask_if_changed(client).await && self.is_only_client {
-            gate.roots_changed();
+            gate.view().roots_changed();
         }
         self.folders.clone()
     }
 
-    /// Tells servers the folders of the only client, at the beginning and after a change.
+    /// Sends servers the folders of the only client, at the start and after a change.
     pub(crate) async fn follow(&self, client: &Client, gate: PendingGate) {
         let has_roots = client.capabilities.roots && !client.is_stateless;
         // The client answers while servers start.
@@ -79,7 +80,7 @@ impl Roots {
             && self.ask_if_changed(client).await
             && let Ok(gate) = gate.await
         {
-            gate.roots_changed();
+            gate.view().roots_changed();
         }
     }
 
@@ -93,8 +94,8 @@ impl Roots {
         self.folders.named().clone().unwrap_or_default()
     }
 
-    /// Asks for the folders, unless the client was asked since the last change. After a failure
-    /// they stay as they are. True if they are others now.
+    /// Asks for the folders, unless the client was asked since the last change. True if they
+    /// changed.
     async fn ask_if_changed(&self, client: &Client) -> bool {
         let _asking = self.asking.lock().await;
         if self.is_asked.swap(true, Ordering::SeqCst) {
@@ -106,7 +107,7 @@ impl Roots {
         match answer {
             Ok(roots) => std::mem::replace(before, roots.clone()) != roots,
             Err(error) => {
-                tracing::debug!(%error, "the client names no roots");
+                tracing::debug!(%error, "the client did not name its roots");
                 false
             }
         }
@@ -133,7 +134,7 @@ async fn request(client: &Client) -> Result<Vec<Root>, ServiceError> {
     named(&answer).ok_or(ServiceError::UnexpectedResponse)
 }
 
-/// A root that is a folder by its URL. Servers are named no others.
+/// A root with a `file://` URI. Servers get no others.
 fn root(value: &Value) -> Option<Root> {
     const FILE: &str = "file://";
     let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());

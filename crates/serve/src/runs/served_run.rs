@@ -18,24 +18,24 @@ use super::resume::Purpose;
 /// A run of a script, or of one call or search without a script.
 #[derive(Debug)]
 pub(crate) struct ServedRun {
-    /// `r-` and a random UUID: a client that knows the id may see the run.
+    /// `r-` and a random UUID. Each client of the user that knows the id may see the run.
     pub(crate) id: String,
     pub(crate) purpose: Purpose,
     pub(crate) pending: PendingRequests,
     pub(crate) progress: RunProgress,
     pub(crate) pages: Pages,
-    /// The time of the beginning, in RFC 3339.
+    /// The time of the start, in RFC 3339.
     pub(crate) begun: String,
     pub(crate) since: Instant,
     /// The longest time that the run may take.
     pub(crate) max_time: Duration,
     pub(crate) cancel: CancellationToken,
     outcome: watch::Sender<Option<Arc<Outcome>>>,
-    /// Cancelled when a server says that its part takes long.
+    /// Cancelled when a server announces that its part takes long.
     pub(crate) is_long: CancellationToken,
-    /// A client was told the id while the run went on.
-    is_left: AtomicBool,
-    /// A client was asked to come again.
+    /// True if a client got the id before the run ended.
+    is_detached: AtomicBool,
+    /// True if a client was asked to repeat its request.
     is_asked_again: AtomicBool,
     /// The number of requests that wait for the run.
     waiting: AtomicUsize,
@@ -62,13 +62,12 @@ impl ServedRun {
             cancel,
             outcome: watch::Sender::new(None),
             is_long: CancellationToken::new(),
-            is_left: AtomicBool::new(false),
+            is_detached: AtomicBool::new(false),
             is_asked_again: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
         }
     }
 
-    /// Watches for the outcome.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Option<Arc<Outcome>>> {
         self.outcome.subscribe()
     }
@@ -82,8 +81,8 @@ impl ServedRun {
         self.outcome.borrow().is_some()
     }
 
-    /// Sets the outcome if there is none. True if a client may still come for it: the id was
-    /// told, a client was asked to come again, or the whole output is kept.
+    /// Sets the outcome, unless it is set. True if a client may still request it: a client got the
+    /// id, a client was asked to repeat its request, or the whole output is kept.
     pub(crate) fn end(&self, outcome: Outcome) -> bool {
         let mut is_needed = false;
         self.outcome.send_if_modified(|slot| {
@@ -94,29 +93,29 @@ impl ServedRun {
                 .is_some();
             is_first
         });
-        // Read after the outcome is set; see `leave` and `ask_again`.
-        is_needed || self.is_left() || self.is_asked_again.load(Ordering::SeqCst)
+        // Read after the outcome is set; see `detach` and `ask_again`.
+        is_needed || self.is_detached() || self.is_asked_again.load(Ordering::SeqCst)
     }
 
-    /// Lets the run go on without a waiting request. The outcome, if there is one by now.
-    pub(crate) fn leave(&self) -> Option<Arc<Outcome>> {
-        // Either this sees the outcome, or `end` sees that the run was left.
-        self.is_left.store(true, Ordering::SeqCst);
+    /// Lets the run continue without a waiting request. Returns the outcome, if the run has ended.
+    pub(crate) fn detach(&self) -> Option<Arc<Outcome>> {
+        // Either this sees the outcome, or `end` sees the flag.
+        self.is_detached.store(true, Ordering::SeqCst);
         self.outcome()
     }
 
-    /// Lets the run go on until its client comes again. False if the run has ended.
+    /// Lets the run continue until its client repeats the request. False if the run has ended.
     pub(crate) fn ask_again(&self) -> bool {
         // Either this sees the outcome, or `end` sees the flag.
         self.is_asked_again.store(true, Ordering::SeqCst);
         self.outcome().is_none()
     }
 
-    pub(crate) fn is_left(&self) -> bool {
-        self.is_left.load(Ordering::SeqCst)
+    pub(crate) fn is_detached(&self) -> bool {
+        self.is_detached.load(Ordering::SeqCst)
     }
 
-    /// True if the run waits for its client to come again.
+    /// True if the run waits for its client to repeat the request.
     pub(crate) fn is_parked(&self) -> bool {
         !self.is_waited_for() && self.pending.has_unsent()
     }
@@ -125,20 +124,20 @@ impl ServedRun {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Handles a question without an answer in time. If no client can come by the run's id, the
-    /// run is cancelled, and this is true; else it goes on without the answer.
+    /// Handles a question without an answer in time. If no client can find the run by its id, the
+    /// run is cancelled, and this is true; otherwise it continues without the answer.
     pub(crate) fn answer_is_late(&self) -> bool {
-        let is_over = !self.is_waited_for() && !self.is_left();
+        let is_over = !self.is_waited_for() && !self.is_detached();
         if is_over {
-            tracing::info!("a parked script was cancelled: no answer came");
+            tracing::info!("a parked script was cancelled: its question got no answer in time");
             self.cancel.cancel();
         }
         is_over
     }
 }
 
-/// A request that waits for a run. Dropping it before its answer, because its client is gone,
-/// cancels a run that it owns.
+/// A request that waits for a run. If it owns the run, dropping it before its answer cancels the
+/// run: the client is gone.
 #[derive(Debug)]
 pub(crate) struct WaitingRequest<'a> {
     run: &'a ServedRun,
@@ -151,7 +150,7 @@ impl<'a> WaitingRequest<'a> {
         Self { run, owns_run }
     }
 
-    /// Ends the wait; the run goes on.
+    /// Ends the wait; the run continues.
     pub(crate) fn answered(mut self) {
         self.owns_run = false;
     }
@@ -180,9 +179,9 @@ mod tests {
     fn run_still_reachable_by_client_is_kept() {
         assert!(!run().end(Outcome::lost()));
         let left = run();
-        assert!(left.leave().is_none());
+        assert!(left.detach().is_none());
         assert!(left.end(Outcome::lost()));
-        assert!(left.leave().is_some());
+        assert!(left.detach().is_some());
 
         let parked = run();
         assert!(parked.ask_again());
@@ -216,7 +215,7 @@ mod tests {
         drop(waiting);
         assert!(waited_for.answer_is_late() && waited_for.cancel.is_cancelled());
         let left = run();
-        left.leave();
+        left.detach();
         assert!(!left.answer_is_late() && !left.cancel.is_cancelled());
     }
 }

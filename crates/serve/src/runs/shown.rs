@@ -1,16 +1,16 @@
-//! A server's form, page or messages as its client may show them: harmless, and marked as the
-//! server's. An answer to a form is turned back into the server's own names.
+//! Makes a server's form, page or messages safe for the client to show, and marks them as the
+//! server's. In an answer to a form, the server's own names are restored.
 
 use std::collections::BTreeMap;
 
-use callgate::Refusal;
-use callgate::present::{harmless, label, quoted};
+use callgate::faces::Refusal;
+use callgate_text::{harmless, label, quoted};
 use serde_json::{Map, Value};
 use url::Url;
 
-/// Characters of a title in a form.
+/// The limit of a title in a form, in characters.
 const MAX_TITLE: usize = 200;
-/// Characters of the name of a server or a tool.
+/// The limit of the name of a server or a tool, in characters.
 const MAX_NAME: usize = 100;
 
 /// The name of a server or a tool, in quotation marks.
@@ -18,8 +18,8 @@ pub(super) fn name(text: &str) -> String {
     label(&format!("{text:?}"), MAX_NAME)
 }
 
-/// The message of a form or a page: our line that names the server, and the server's own words
-/// after a bar each.
+/// The message of a form or a page: a line of ours that names the server, and the server's own
+/// lines, each after a bar.
 pub(super) fn message(server: &str, text: &str) -> String {
     let text = format!("The server {} asks:\n{}", name(server), quoted(text, None));
     text.trim_end().to_owned()
@@ -27,7 +27,7 @@ pub(super) fn message(server: &str, text: &str) -> String {
 
 /// The URL of a page, without user name and password.
 pub(super) fn page(url: &str) -> Result<String, Refusal> {
-    let fault = || Refusal::Failed("the page has no http or https URL".to_owned());
+    let fault = || Refusal::Failed("the URL of the page must use http or https".to_owned());
     let mut url = Url::parse(url).map_err(|_| fault())?;
     let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
     if !is_web || url.set_username("").is_err() || url.set_password(None).is_err() {
@@ -65,7 +65,7 @@ struct OwnField {
 }
 
 impl OwnNames {
-    /// Makes a form's schema fit to be shown.
+    /// Makes a form's schema safe to show.
     pub(super) fn of_form(schema: &mut Value) -> Self {
         let mut own = BTreeMap::new();
         let mut shown_as = BTreeMap::new();
@@ -95,7 +95,7 @@ impl OwnNames {
         Self(own)
     }
 
-    /// Turns a client's answer back into the server's own names.
+    /// Restores the server's own names in a client's answer.
     pub(super) fn restore(&self, answer: &mut Value) {
         let Some(content) = answer.get_mut("content").and_then(Value::as_object_mut) else {
             return;
@@ -115,10 +115,10 @@ impl OwnNames {
     }
 }
 
-/// Makes a field fit to be shown. Returns its own choices by the shown ones.
+/// Makes a field safe to show. Returns its own choices by the shown ones.
 fn show_field(field: &mut Value) -> BTreeMap<String, String> {
     let mut choices = BTreeMap::new();
-    // It may be a choice, and is known after these.
+    // The default may be a choice, so that it comes after the choices.
     let default = field.as_object_mut().and_then(|it| it.remove("default"));
     show("", field, &mut choices);
     if let (Some(mut default), Some(field)) = (default, field.as_object_mut()) {
@@ -131,7 +131,7 @@ fn show_field(field: &mut Value) -> BTreeMap<String, String> {
     choices
 }
 
-/// Makes a member of a schema fit to be shown, and notes its choices.
+/// Makes a member of a schema safe to show, and notes its choices.
 fn show(key: &str, value: &mut Value, choices: &mut BTreeMap<String, String>) {
     match value {
         Value::String(text) => {
@@ -155,7 +155,7 @@ fn show(key: &str, value: &mut Value, choices: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A server's name of something in a form, which nothing else there has.
+/// A name to show, made unique in the form.
 fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let first = plain(name);
     let mut shown = first.clone();

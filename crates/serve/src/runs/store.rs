@@ -1,48 +1,48 @@
 //! Running and recently ended runs.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::outcome::Outcome;
 use super::served_run::ServedRun;
 
-/// The most runs at a time, parked and left ones included. Beyond, a run is refused.
+/// The limit of unfinished runs, with parked and detached ones. Further runs are refused.
 const MAX_RUNNING: usize = 64;
-/// The most parked runs; each has a process. Beyond, questions get no answer.
+/// The limit of parked runs, which have a process each. Questions of further runs get no answer.
 pub(crate) const MAX_PARKED: usize = 16;
-/// Bytes that are kept of a run's output and of its value, each, where the report cuts them: of
-/// more, the beginning and the end.
+/// The limit of a run's output, and of its value, that are kept if the report cuts them, in bytes:
+/// of longer ones, the start and the end.
 pub(crate) const KEPT_OUTPUT: u64 = 8 << 20;
-/// The time that a run is kept after its end, if its client may still ask for it.
+/// The time that a run is kept after its end, if a client may still request it.
 pub(crate) const KEPT_TIME: Duration = Duration::from_secs(600);
-/// The most ended runs. The oldest go first.
+/// The limit of ended runs. Further runs replace the oldest.
 const MAX_ENDED: usize = 64;
-/// The most bytes of ended runs. The newest stays whatever its size: the run's limits bound it.
+/// The limit of ended runs in bytes. The newest is always kept: the run's limits bound it.
 const MAX_ENDED_BYTES: usize = 64 << 20;
 
 /// The runs of one user. The ended ones among them are in the order of their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Store(Mutex<Vec<Arc<ServedRun>>>);
 
-/// The reason why a run does not begin, or has no report.
+/// The reason why a run does not start, or has no report.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoRun {
     /// The arguments are wrong.
     #[error("{0}")]
     Wrong(String),
-    /// As many runs as allowed are under way.
-    #[error("your limit of {MAX_RUNNING} scripts under way is reached; wait for one to end")]
+    /// The limit of unfinished runs is reached.
+    #[error("your limit of {MAX_RUNNING} running scripts is reached; wait for one to end")]
     Full,
     /// The run's task ended abnormally.
     #[error(
-        "the run has no report, though it may have made calls; the operator of this server can \
-         read why"
+        "the run has no report, though it may have made calls; the operator's log has the reason"
     )]
     Lost,
 }
 
 impl Store {
-    /// Adds a run that begins.
     pub(crate) fn begin(&self, run: &Arc<ServedRun>) -> Result<(), NoRun> {
         let mut runs = self.lock();
         if runs.iter().filter(|run| !run.has_ended()).count() >= MAX_RUNNING {
@@ -52,7 +52,7 @@ impl Store {
         Ok(())
     }
 
-    /// Ends a run, and keeps it for a while if a client may still come for it.
+    /// Ends a run, and keeps it for a while if a client may still request it.
     pub(crate) fn end(&self, run: &ServedRun, outcome: Outcome) {
         let is_needed = run.end(outcome);
         let mut runs = self.lock();
@@ -66,7 +66,6 @@ impl Store {
         }
     }
 
-    /// The run with this id.
     pub(crate) fn get(&self, id: &str) -> Option<Arc<ServedRun>> {
         self.lock().iter().find(|run| run.id == id).cloned()
     }
@@ -81,19 +80,18 @@ impl Store {
         runs.iter().filter(|run| run.has_ended()).cloned().collect()
     }
 
-    /// The number of runs that wait for their client to come again.
+    /// The number of runs that wait for their client to repeat a request.
     pub(crate) fn parked(&self) -> usize {
         self.lock().iter().filter(|run| run.is_parked()).count()
     }
 
-    /// Forgets all runs.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 
     /// The runs, without those that have ended too long ago.
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<ServedRun>>> {
-        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.0.lock();
         forget_old(&mut runs, KEPT_TIME);
         runs
     }
@@ -108,7 +106,7 @@ fn forget_old(runs: &mut Vec<Arc<ServedRun>>, time: Duration) {
 /// Forgets the oldest ended runs, up to their limits.
 fn forget_excess(runs: &mut Vec<Arc<ServedRun>>) {
     let (mut count, mut bytes) = (0, 0);
-    // From the newest on.
+    // From the newest to the oldest.
     let is_excess = |run: &Arc<ServedRun>| {
         let Some(outcome) = run.outcome() else {
             return false;
@@ -142,7 +140,7 @@ mod tests {
     fn ended(store: &Store, bytes: usize) -> String {
         let run = run();
         store.begin(&run).expect("room");
-        run.leave();
+        run.detach();
         let outcome = Outcome {
             bytes,
             ..Outcome::lost()

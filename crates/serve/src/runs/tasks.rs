@@ -18,11 +18,10 @@ use super::progress::RunState;
 use super::served_run::ServedRun;
 use super::store::KEPT_TIME;
 
-/// The interval at which a client is to ask for a task's state.
+/// The interval at which a client should poll a task.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Runs {
-    /// Answers `tasks/get`.
     pub(crate) fn get_task(
         &self,
         request: &GetTaskParams,
@@ -43,17 +42,16 @@ impl Runs {
         Ok(())
     }
 
-    /// Answers `tasks/cancel`.
     pub(crate) fn cancel_task(&self, request: &CancelTaskParams) -> Result<(), ErrorData> {
         self.task_run(&request.task_id)?.cancel.cancel();
         Ok(())
     }
 
     fn task_run(&self, id: &str) -> Result<Arc<ServedRun>, ErrorData> {
-        // Only a run whose id was told is a task.
-        let run = self.store.get(id).filter(|run| run.is_left());
+        // Only a run whose id a client got is a task.
+        let run = self.store.get(id).filter(|run| run.is_detached());
         run.ok_or_else(|| {
-            let message = "no task has this id: it never was, or it ended too long ago";
+            let message = "no task has this id: the id is wrong, or the task ended too long ago";
             ErrorData::invalid_params(message, None)
         })
     }

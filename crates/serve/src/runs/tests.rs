@@ -1,6 +1,6 @@
 //! Runs that end, or ask another question, while the client that has a token is away.
 
-use callgate::CheckMode;
+use callgate::settings::CheckMode;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::service::RunningService;

@@ -1,10 +1,10 @@
-//! A request that waits for a run. It passes the run's questions and news on to the client.
+//! A request that waits for a run, and passes its questions and notices on to the client.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::caller::LogLevel;
+use callgate::faces::LogLevel;
 use rmcp::model::{
     GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
@@ -20,9 +20,9 @@ use super::pending::NoAnswer;
 use super::progress::{Notice, RunProgress};
 use super::served_run::{ServedRun, WaitingRequest};
 
-/// The interval at which the client is told the run's state, besides servers' notices.
+/// The interval at which the client gets the run's state, in addition to servers' notices.
 const STATE_INTERVAL: Duration = Duration::from_secs(1);
-/// The time that the answer waits until the client has taken the last notices.
+/// The time that the answer waits for the client to read the last notices.
 const LAST_NOTICES: Duration = Duration::from_secs(5);
 
 /// A request that waits for a run.
@@ -31,24 +31,23 @@ pub(crate) struct Waiter<'a> {
     context: &'a RequestContext<RoleServer>,
     /// The time that the request waits.
     wait: Duration,
-    /// The run ends with the request.
+    /// True if the run ends with the request.
     pub(crate) owns_run: bool,
-    /// The request stops waiting when a server says that the run takes long.
-    pub(crate) leaves_long: bool,
+    /// True if the request stops waiting when a server announces that the run takes long.
+    pub(crate) detaches_long: bool,
     notifier: Notifier<'a>,
 }
 
-/// The reason why a wait is over.
+/// The reason why a wait ends.
 pub(crate) enum WaitEnd {
     Ended(Arc<Outcome>),
-    /// Questions for the client.
     Questions(InputRequests),
-    /// The run goes on after the time.
+    /// The run continues after the time.
     TimeOver,
 }
 
 impl<'a> Waiter<'a> {
-    /// A request that waits for a run, and owns it. Notices are passed on from now on.
+    /// A request that waits for a run, and owns it. Later notices are passed on.
     pub(crate) fn new(
         client: &'a Client,
         context: &'a RequestContext<RoleServer>,
@@ -60,7 +59,7 @@ impl<'a> Waiter<'a> {
             context,
             wait,
             owns_run: true,
-            leaves_long: false,
+            detaches_long: false,
             notifier: Notifier {
                 context,
                 token: context.meta.get_progress_token(),
@@ -74,14 +73,13 @@ impl<'a> Waiter<'a> {
     /// Waits until there is something to answer.
     pub(crate) async fn wait(&mut self, run: &Arc<ServedRun>) -> WaitEnd {
         let waiting = WaitingRequest::new(run, self.owns_run);
-        let (wait, leaves_long, owns_run) = (self.wait, self.leaves_long, self.owns_run);
+        let (wait, detaches_long, owns_run) = (self.wait, self.detaches_long, self.owns_run);
         let (client, context) = (self.client, self.context);
         let mut outcome = run.subscribe();
         let mut questions = run.pending.subscribe();
         questions.mark_changed();
         let end = {
-            // A client that reads nothing holds up its notices and nothing else; the oldest of those
-            // that wait are dropped.
+            // A client that does not read delays only its notices, of which the oldest are dropped.
             let notices = self.notifier.pass_on(&run.progress);
             tokio::pin!(notices);
             let time_over = sleep(wait);
@@ -104,14 +102,14 @@ impl<'a> Waiter<'a> {
                     } else if let Some(shown) = run.pending.show(client.capabilities) {
                         break WaitEnd::Questions(shown);
                     },
-                    () = run.is_long.cancelled(), if leaves_long => break WaitEnd::TimeOver,
+                    () = run.is_long.cancelled(), if detaches_long => break WaitEnd::TimeOver,
                     () = &mut time_over => break WaitEnd::TimeOver,
                     never = &mut notices => match never {},
                 }
             }
         };
         if matches!(end, WaitEnd::Ended(_)) {
-            // Notices from before the end go before the answer, if the client takes them.
+            // Earlier notices go before the answer, if the client reads them.
             tokio::select! {
                 () = self.notifier.pass_on_rest() => {}
                 () = sleep(LAST_NOTICES) => {}
@@ -124,13 +122,13 @@ impl<'a> Waiter<'a> {
 }
 
 /// Sends a run's questions to the client, each in a task: the answer may come after the end of
-/// the request that waits.
+/// the waiting request.
 fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServer>) {
     for (key, request) in run.pending.send_all(client.capabilities) {
         run.pages.sent(&request, &client.peer);
         let (run, peer) = (Arc::clone(run), client.peer.clone());
-        // Over HTTP the question goes on this request's stream, the only one that a client must
-        // read. rmcp marks only requests that the handler's own task sends.
+        // Over HTTP the question must go on this request's stream, the only one that a client has
+        // to read. rmcp marks only requests that the handler's own task sends.
         let origin = OriginatingRequestId(context.id.clone());
         tokio::spawn(async move {
             let Some(mut request) = server_request(request) else {
@@ -158,37 +156,37 @@ struct Notifier<'a> {
     token: Option<ProgressToken>,
     logs: Option<LogLevel>,
     notices: broadcast::Receiver<Notice>,
-    /// The number of progress messages is the progress, which must increase: servers' calls
-    /// have units of their own.
+    /// The number of progress messages. It is the progress, which must increase, because the units
+    /// of servers' calls differ.
     count: u32,
 }
 
 impl Notifier<'_> {
-    /// Passes servers' notices on, and the run's state now and then.
+    /// Passes servers' notices on, and the run's state at intervals.
     async fn pass_on(&mut self, progress: &RunProgress) -> Infallible {
         let mut interval = interval_at(Instant::now() + STATE_INTERVAL, STATE_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told = progress.state();
+        let mut sent = progress.state();
         loop {
             tokio::select! {
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => self.notify(notice).await,
                     Err(RecvError::Lagged(_)) => {}
-                    // The run, which is waited for, holds the sender.
+                    // The run keeps the sender.
                     Err(RecvError::Closed) => std::future::pending().await,
                 },
                 _ = interval.tick(), if self.token.is_some() => {
                     let state = progress.state();
-                    if state != told {
+                    if state != sent {
                         self.progress(&state.to_string()).await;
-                        told = state;
+                        sent = state;
                     }
                 }
             }
         }
     }
 
-    /// Passes on the notices that wait.
+    /// Passes on the waiting notices.
     async fn pass_on_rest(&mut self) {
         loop {
             match self.notices.try_recv() {
@@ -221,7 +219,7 @@ impl Notifier<'_> {
     }
 
     async fn send(&self, notification: ServerNotification) {
-        // A client that is gone is noticed elsewhere.
+        // A lost client is detected elsewhere.
         let _ = self.context.peer.send_notification(notification).await;
     }
 }

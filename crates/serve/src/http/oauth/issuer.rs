@@ -1,21 +1,22 @@
 //! The authorization server's keys (RFC 7517), fetched and kept.
 //!
-//! Keys are fetched again after an hour, and when a token names an unknown key, but never more
-//! often than every ten seconds: invented names cost the server nothing.
+//! Keys are fetched again after an hour, and when a token names an unknown key, but at most every
+//! ten seconds, so that invented names cost the server nothing.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_auth::is_loopback;
 use jsonwebtoken::Algorithm;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
+use parking_lot::RwLock;
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
 /// After this time keys are fetched again.
 const FRESH: Duration = Duration::from_secs(3600);
-/// After this time keys that could not be fetched again are not used any more.
+/// After this time, keys that could not be fetched again are no longer used.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -23,12 +24,10 @@ const PAUSE: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest document, in bytes.
 const MAX_DOCUMENT: usize = 256 << 10;
-/// The most keys that are kept.
 const MAX_KEYS: usize = 64;
-/// The most keys that a token without a key's name is tried with.
+/// The limit of keys that are tried for a token without a key id.
 const MAX_TRIED: usize = 4;
 
-/// An authorization server.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     /// The `iss` of its tokens.
@@ -63,7 +62,7 @@ impl Known {
     }
 }
 
-/// An attempt to fetch keys: its beginning, and the reason why it failed.
+/// An attempt to fetch keys: its start and its result.
 type Attempt = (Instant, Result<(), String>);
 
 /// The metadata (RFC 8414, section 2).
@@ -96,35 +95,28 @@ impl Issuer {
         })
     }
 
-    /// The keys that a token may be signed with; none if the server does not have the named key.
+    /// The keys that a token may be signed with; empty if the server does not have the named key.
     pub(super) async fn keys(
         self: &Arc<Self>,
         kid: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<Vec<Jwk>, String> {
-        let known = self.known();
+        let known = self.known.read().clone();
         let fitting = known.fitting(kid, algorithm);
         if !fitting.is_empty() && known.age() < FRESH {
             return Ok(fitting);
         }
-        // In a task: a client that goes away at once must not cause another attempt.
+        // In a task, so that a client that disconnects does not interrupt the attempt.
         let this = Arc::clone(self);
         let refreshed = tokio::spawn(async move { this.refresh().await }).await;
-        let refreshed = refreshed.unwrap_or_else(|_| Err("it could not be asked".to_owned()));
-        let known = self.known();
+        let refreshed = refreshed.unwrap_or_else(|_| Err("the request failed".to_owned()));
+        let known = self.known.read().clone();
         let fitting = known.fitting(kid, algorithm);
         match refreshed {
-            // Keys from some hours ago are better than none.
+            // Keys from some hours ago are still used.
             Err(away) if fitting.is_empty() || known.age() >= OLD => Err(away),
             _ => Ok(fitting),
         }
-    }
-
-    fn known(&self) -> Known {
-        self.known
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
     }
 
     /// Fetches the keys, unless that was tried just now.
@@ -139,7 +131,7 @@ impl Issuer {
         let fetched = tokio::time::timeout(2 * TIMEOUT, self.fetch()).await;
         let fetched = fetched.unwrap_or_else(|_| Err("it does not answer in time".to_owned()));
         let outcome = fetched.map(|keys| {
-            *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known {
+            *self.known.write() = Known {
                 keys: keys.into(),
                 since: Some(begun),
             };
@@ -168,19 +160,19 @@ impl Issuer {
             };
             // RFC 8414, section 3.3.
             if metadata.issuer != self.name {
-                "its metadata is of another issuer".clone_into(&mut why);
+                "its metadata is for a different issuer".clone_into(&mut why);
                 continue;
             }
             let keys = Url::parse(&metadata.jwks_uri).ok();
             let Some(keys) = keys.filter(|keys| self.may_reach(keys)) else {
-                return Err("its keys are at no https URL".to_owned());
+                return Err("the URL of its keys is not https".to_owned());
             };
             return self.parse(&self.get(keys).await?);
         }
         Err(why)
     }
 
-    /// The usable keys of a document. One bad key does not spoil the others.
+    /// The usable keys of a document. Bad keys are ignored.
     fn parse(&self, text: &[u8]) -> Result<Vec<Jwk>, String> {
         #[derive(Deserialize)]
         struct Document {
@@ -196,7 +188,7 @@ impl Issuer {
         let keys = keys.filter_map(|key| serde_json::from_value(key).ok());
         let keys: Vec<Jwk> = keys.filter(is_usable).collect();
         if keys.is_empty() {
-            return Err("none of its keys can sign tokens that are taken".to_owned());
+            return Err("it has no key for an accepted algorithm".to_owned());
         }
         Ok(keys)
     }
@@ -240,7 +232,7 @@ impl Issuer {
     }
 }
 
-/// True if the key verifies signatures of the algorithm, by its type and by its own words. A
+/// True if the type and the members of the key allow it to verify signatures of the algorithm. A
 /// shared secret never does.
 fn verifies(key: &Jwk, algorithm: Algorithm) -> bool {
     use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};

@@ -9,22 +9,21 @@ mod tests;
 
 use std::sync::Arc;
 
-use callgate::config::ResourceConfig;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use issuer::Issuer;
 
+use crate::config::ResourceConfig;
+
 /// The path of the resource's metadata (RFC 9728, section 3.1).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// The protected resource.
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) issuer: Arc<Issuer>,
     /// The resource's URL, which clients ask tokens for.
     resource: String,
-    /// The URL of its metadata.
     pub(crate) metadata_url: String,
     audience: String,
     scopes: Vec<String>,
@@ -41,12 +40,12 @@ pub(crate) enum Rejected {
     Invalid(String),
     /// The token lacks one of these scopes.
     Scope(String),
-    /// The keys cannot be fetched.
+    /// The token cannot be checked, because the keys cannot be fetched.
     NoKeys(String),
 }
 
 impl Resource {
-    /// `url` is the resource's URL if the configuration has none.
+    /// `url`: the resource's URL, if the configuration does not set it.
     pub(crate) fn new(config: &ResourceConfig, url: &str) -> Result<Self, String> {
         let resource = config.resource.clone().unwrap_or_else(|| url.to_owned());
         let url = Url::parse(&resource).map_err(|error| format!("the resource: {error}"))?;
@@ -60,7 +59,7 @@ impl Resource {
         })
     }
 
-    /// Checks a token. Returns its owner, among those of the issuer, and its claims.
+    /// Checks a token. Returns its owner, which is unique for the issuer, and its claims.
     pub(crate) async fn check(
         &self,
         token: &str,
@@ -70,8 +69,8 @@ impl Resource {
         let keys = self.issuer.keys(header.kid.as_deref(), header.alg).await;
         let keys = keys.map_err(|why| {
             Rejected::NoKeys(format!(
-                "whether the token is good cannot be told now: the keys of the authorization \
-                 server {} cannot be reached: {why}",
+                "the token cannot be checked now: the keys of the authorization server {} cannot be \
+                 fetched: {why}",
                 self.issuer.name
             ))
         })?;

@@ -11,13 +11,14 @@ use axum::routing::get;
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use callgate::config::HttpConfig;
+use callgate::config::Loaded;
 use futures::future::join_all;
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, get_current_timestamp};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::*;
+use crate::config::{HttpConfig, ServeConfig};
 
 /// Keys for these tests and nothing else.
 const OURS: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjERCJqfqEi774ugHVyEipPgnwiC1aAXkkP/isQbQbOOhRANCAATUc3GL7jmkwn1ALLDAohv2F4O6vAiue/1DrYOJpfcaCEXJkRsulRASoWNdawYoj/F19E5fGxoq2q+scTubqBDG";
@@ -100,10 +101,8 @@ fn config(file: &Value) -> HttpConfig {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("callgate.json");
     std::fs::write(&path, file.to_string()).expect("a file");
-    callgate::config::Config::load(&path)
-        .expect("a configuration")
-        .serve
-        .http
+    let loaded = Loaded::<ServeConfig>::load(&path, |_| None);
+    loaded.expect("a configuration").serve.http
 }
 
 async fn metadata(State(seen): State<Arc<Seen>>) -> Response {
@@ -170,7 +169,7 @@ async fn rejected(resource: &Resource, token: &str) -> String {
         Err(Rejected::Invalid(why)) => why,
         Err(Rejected::Scope(scope)) => format!("scope {scope}"),
         Err(Rejected::NoKeys(why)) => {
-            let (_, why) = why.split_once(" cannot be reached: ").expect("the reason");
+            let (_, why) = why.split_once(" cannot be fetched: ").expect("the reason");
             format!("away: {why}")
         }
         Err(other) => format!("{other:?}"),
@@ -188,9 +187,9 @@ async fn claims_are_checked() {
     let server = Server::start().await;
     let resource = server.resource();
     let now = get_current_timestamp();
-    let audience = "the token is for another audience";
-    let issuer = "the token is not from the issuer that is trusted";
-    let owner = "the token names no owner (\"sub\"), or one that cannot be used";
+    let audience = "the token is for a different audience";
+    let issuer = "the token's issuer is not trusted";
+    let owner = "the token has no usable owner (\"sub\")";
     let no_end = "the token has no \"exp\"";
     for (changed, expected) in [
         (json!({}), "taken: u-1"),
@@ -234,7 +233,7 @@ async fn forged_tokens_are_rejected() {
     let long = "k".repeat(300);
     let es256 = |kid| header(Algorithm::ES256, kid);
     let with = |header: &Header| signed(header, &good, OURS);
-    let unread = "the token's header cannot be read, or its algorithm is not taken";
+    let unread = "the token's header cannot be read, or its algorithm is not accepted";
     let unknown = "the token is signed with a key that its issuer does not have";
     let wrong = "the token's signature is wrong";
 
@@ -261,24 +260,21 @@ async fn forged_tokens_are_rejected() {
     let mixed = [part(&token, 0), part(&other, 1), part(&token, 2)].join(".");
     let none = by_hand(&json!({ "alg": "nOnE", "kid": "one" }), &good, b"");
     let unsigned = by_hand(&json!({ "alg": "ES256", "kid": "one" }), &good, b"x");
-    let no_access = "the token is of a type that is not an access token";
-    let demands = "the token's header has demands that are not understood";
+    let no_access = "the token is not an access token";
+    let demands = "the token's header requires unsupported extensions";
 
     for (token, expected) in [
         (by_hand(&json!({ "alg": "none" }), &good, b""), unread),
         (none, unread),
         (
             shared.expect("a token"),
-            "the token's algorithm is not taken",
+            "the token's algorithm is not accepted",
         ),
         (signed(&es256(Some("one")), &good, ANOTHER), wrong),
         (signed(&es256(None), &good, ANOTHER), wrong),
         (with(&es256(None)), "taken: u-1"),
         (signed(&with_key, &good, ANOTHER), unknown),
-        (
-            with(&es256(Some(&long))),
-            "the token's key has too long a name",
-        ),
+        (with(&es256(Some(&long))), "the token's key id is too long"),
         (with(&demanding), demands),
         (of_type("at+JWT"), "taken: u-1"),
         (of_type("dpop+jwt"), no_access),
@@ -369,8 +365,8 @@ async fn untrusted_documents_are_refused() {
     let some = json!({ "keys": [{ "kty": "x" }, jwk(ANOTHER, "three"), jwk(OURS, "one")] });
     let large = json!({ "keys": [jwk(OURS, "one")], "filling": "x".repeat(1 << 20) });
     let elsewhere = |keys: &str| json!({ "jwks_uri": keys });
-    let no_keys = "away: none of its keys can sign tokens that are taken";
-    let no_https = "away: its keys are at no https URL";
+    let no_keys = "away: it has no key for an accepted algorithm";
+    let no_https = "away: the URL of its keys is not https";
     let foreign = json!({ "issuer": "https://evil.example" });
     for (metadata, keys, expected) in [
         (json!({}), right(), "taken: u-1"),

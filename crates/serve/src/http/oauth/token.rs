@@ -1,15 +1,15 @@
-//! A JWT as an access token (RFC 9068; RFC 8725 for the dangers).
+//! Checks of a JWT as an access token (RFC 9068; RFC 8725 for the dangers).
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
-/// The longest token, in bytes.
+/// The limit of a token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
-/// The longest name of a key, in bytes.
+/// The limit of a key id, in bytes.
 const MAX_KID: usize = 256;
-/// The longest `sub`, in bytes.
+/// The limit of `sub`, in bytes.
 const MAX_SUBJECT: usize = 255;
 /// The difference that clocks may have, in seconds.
 const LEEWAY: u64 = 60;
@@ -24,28 +24,28 @@ pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<Header, 
     }
     // Unknown algorithms, such as "none", fail here.
     let header = decode_header(token).map_err(|_| {
-        "the token's header cannot be read, or its algorithm is not taken".to_owned()
+        "the token's header cannot be read, or its algorithm is not accepted".to_owned()
     })?;
     if !allowed.contains(&header.alg) {
-        return Err("the token's algorithm is not taken".to_owned());
+        return Err("the token's algorithm is not accepted".to_owned());
     }
     if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
-        return Err("the token's header has demands that are not understood".to_owned());
+        return Err("the token's header requires unsupported extensions".to_owned());
     }
     let is_access_token = header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.to_ascii_lowercase();
         matches!(typ.as_str(), "jwt" | "at+jwt" | "application/at+jwt")
     });
     if !is_access_token {
-        return Err("the token is of a type that is not an access token".to_owned());
+        return Err("the token is not an access token".to_owned());
     }
     if header.kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID) {
-        return Err("the token's key has too long a name".to_owned());
+        return Err("the token's key id is too long".to_owned());
     }
     Ok(header)
 }
 
-/// The claims of a token that one of the keys has signed, for this audience, by this issuer,
+/// The claims of a token that is signed by one of the keys, for this audience, by this issuer,
 /// and valid now.
 pub(super) fn verify(
     token: &str,
@@ -65,9 +65,9 @@ pub(super) fn verify(
         let decoded = DecodingKey::from_jwk(key)
             .and_then(|key| decode::<Map<String, Value>>(token, &key, &validation));
         match decoded {
-            // `decode` takes a list of issuers of which one fits.
+            // `decode` also accepts a list of issuers if one of them matches.
             Ok(token) if token.claims.get("iss").and_then(Value::as_str) != Some(issuer) => {
-                return Err("the token is not from the issuer that is trusted".to_owned());
+                return Err("the token's issuer is not trusted".to_owned());
             }
             Ok(token) => return Ok(token.claims),
             Err(error) => why = explain(error.kind()),
@@ -81,7 +81,7 @@ pub(super) fn subject(claims: &Map<String, Value>) -> Result<String, String> {
     let subject = claims.get("sub").and_then(Value::as_str);
     let subject = subject.unwrap_or_default();
     if subject.is_empty() || subject.len() > MAX_SUBJECT || subject.contains(char::is_control) {
-        return Err("the token names no owner (\"sub\"), or one that cannot be used".to_owned());
+        return Err("the token has no usable owner (\"sub\")".to_owned());
     }
     Ok(subject.to_owned())
 }
@@ -99,8 +99,8 @@ fn explain(kind: &ErrorKind) -> String {
     match kind {
         ErrorKind::ExpiredSignature => "the token has expired".to_owned(),
         ErrorKind::ImmatureSignature => "the token is not valid yet".to_owned(),
-        ErrorKind::InvalidIssuer => "the token is not from the issuer that is trusted".to_owned(),
-        ErrorKind::InvalidAudience => "the token is for another audience".to_owned(),
+        ErrorKind::InvalidIssuer => "the token's issuer is not trusted".to_owned(),
+        ErrorKind::InvalidAudience => "the token is for a different audience".to_owned(),
         ErrorKind::InvalidSignature => "the token's signature is wrong".to_owned(),
         ErrorKind::MissingRequiredClaim(claim) => format!("the token has no {claim:?}"),
         _ => "the token cannot be read".to_owned(),

@@ -1,4 +1,4 @@
-//! Answers that a client may keep and revalidate by their ETag.
+//! Answers that a client can keep and revalidate with their ETag.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// The answer to a request with these headers: the value as JSON with a strong validator (RFC
-/// 9110, section 8.8.3), or that the client has it.
+/// 9110, section 8.8.3), or status 304 if the client has it.
 pub(super) fn tagged(value: &Value, headers: &HeaderMap) -> Response {
     let body = value.to_string();
     let tag = tag(&body);
@@ -28,9 +28,7 @@ pub(super) fn tagged(value: &Value, headers: &HeaderMap) -> Response {
 }
 
 fn tag(body: &str) -> String {
-    let hash = Sha256::digest(body);
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}\"")
+    format!("\"{}\"", hex::encode(Sha256::digest(body)))
 }
 
 /// True if the client has the answer with this tag (RFC 9110, section 13.1.2).

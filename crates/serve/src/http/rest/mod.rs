@@ -1,6 +1,6 @@
 //! `/v1`: tools and runs for clients that speak HTTP without MCP.
 //!
-//! A request passes the same door as those for MCP, to the same user.
+//! A request passes the same door and has the same users as MCP.
 
 mod etag;
 mod openapi;

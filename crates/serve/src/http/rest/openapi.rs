@@ -1,16 +1,16 @@
-//! `GET /v1/openapi.json`: the description of REST (OpenAPI 3.1), a file beside.
+//! `GET /v1/openapi.json`: the description of REST (OpenAPI 3.1), from `openapi.json`.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use callgate::Limits;
+use callgate::settings::Limits;
 use serde_json::{Map, Value};
 
 use super::etag::tagged;
 use crate::http::door::Door;
-use crate::http::refusal::Refusal;
+use crate::http::refusal::HttpRefusal;
 use crate::http::users::Lease;
 use crate::runs;
 
@@ -19,7 +19,7 @@ pub(super) async fn answer(
     State(door): State<Arc<Door>>,
     Extension(lease): Extension<Arc<Lease>>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let gate = lease.user.listed_gate().await?;
     let document = document(gate.limits(), door.auth.is_open());
     Ok(tagged(&document, request.headers()))

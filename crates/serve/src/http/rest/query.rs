@@ -4,22 +4,21 @@ use axum::extract::Query;
 use axum::http::Uri;
 use serde::Deserialize;
 
-use crate::http::refusal::Refusal;
+use crate::http::refusal::HttpRefusal;
 
-/// The most tools that a search finds.
+/// The limit of tools in a search.
 const MAX_HITS: usize = 50;
-/// The tools that a search finds if it does not say how many.
-const USUAL_HITS: usize = 10;
+const DEFAULT_HITS: usize = 10;
 
 /// The query of `GET /v1/tools`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
     #[serde(default)]
-    pub(super) level: Level,
+    pub(super) level: ListLevel,
     /// Only tools of this server.
     pub(super) server: Option<String>,
-    /// Only tools that fit these words.
+    /// Only tools that match these words.
     pub(super) query: Option<String>,
     limit: Option<usize>,
 }
@@ -27,7 +26,7 @@ pub(super) struct ListQuery {
 /// The detail of a list.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+pub(super) enum ListLevel {
     Names,
     #[default]
     Summaries,
@@ -35,23 +34,23 @@ pub(super) enum Level {
 
 impl ListQuery {
     /// Reads the query of a request.
-    pub(super) fn read(uri: &Uri) -> Result<Self, Refusal> {
-        let Query(read) =
-            Query::<Self>::try_from_uri(uri).map_err(|wrong| Refusal::bad(wrong.body_text()))?;
+    pub(super) fn read(uri: &Uri) -> Result<Self, HttpRefusal> {
+        let Query(read) = Query::<Self>::try_from_uri(uri)
+            .map_err(|wrong| HttpRefusal::bad(wrong.body_text()))?;
         if read.limit.is_some() && read.query.is_none() {
-            let message = "limit goes with query; without a query, all tools are listed";
-            return Err(Refusal::bad(message));
+            let message = "limit needs query; without a query, all tools are listed";
+            return Err(HttpRefusal::bad(message));
         }
         if !(1..=MAX_HITS).contains(&read.limit()) {
             let message = format!("limit must be a whole number from 1 to {MAX_HITS}");
-            return Err(Refusal::bad(message));
+            return Err(HttpRefusal::bad(message));
         }
         Ok(read)
     }
 
-    /// The most tools that a search finds.
+    /// The limit of tools in a search.
     pub(super) fn limit(&self) -> usize {
-        self.limit.unwrap_or(USUAL_HITS)
+        self.limit.unwrap_or(DEFAULT_HITS)
     }
 }
 
@@ -59,7 +58,7 @@ impl ListQuery {
 mod tests {
     use super::*;
 
-    fn read(query: &str) -> Result<ListQuery, Refusal> {
+    fn read(query: &str) -> Result<ListQuery, HttpRefusal> {
         let uri = format!("/v1/tools?{query}").parse();
         ListQuery::read(&uri.expect("a target"))
     }
@@ -69,12 +68,12 @@ mod tests {
         let names = read("level=names&server=a%20b").expect("a query");
         assert_eq!(
             (names.level, names.server.as_deref()),
-            (Level::Names, Some("a b"))
+            (ListLevel::Names, Some("a b"))
         );
         let search = read("query=logs").expect("a query");
         assert_eq!(
             (search.level, search.limit()),
-            (Level::Summaries, USUAL_HITS)
+            (ListLevel::Summaries, DEFAULT_HITS)
         );
         assert_eq!(read("limit=50&query=").expect("a query").limit(), MAX_HITS);
         assert_eq!(read("").expect("a query"), ListQuery::default());

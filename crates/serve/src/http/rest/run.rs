@@ -10,19 +10,20 @@ use axum::{Extension, Json};
 
 use crate::http::body;
 use crate::http::door::Door;
-use crate::http::refusal::Refusal;
+use crate::http::refusal::HttpRefusal;
 use crate::http::users::Lease;
 use crate::runs::NoRun;
 
 /// Seconds after which there may be room for a run.
 const RETRY_SECONDS: u64 = 1;
 
-/// Answers with the report. A client that goes away drops this future, which cancels the run.
+/// Answers with the report. If the client disconnects, this future is dropped, which cancels the
+/// run.
 pub(super) async fn answer(
     State(door): State<Arc<Door>>,
     Extension(lease): Extension<Arc<Lease>>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let (parts, body) = request.into_parts();
     let bytes = lease.read(&door.config, &parts.headers, body).await?;
     let arguments = body::object(&bytes)?;
@@ -31,13 +32,13 @@ pub(super) async fn answer(
     Ok(Json(report.map_err(refused)?).into_response())
 }
 
-fn refused(none: NoRun) -> Refusal {
+fn refused(none: NoRun) -> HttpRefusal {
     let status = match none {
         NoRun::Wrong(_) => StatusCode::BAD_REQUEST,
         NoRun::Full => StatusCode::TOO_MANY_REQUESTS,
         NoRun::Lost => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    let refused = Refusal::new(status, none.to_string());
+    let refused = HttpRefusal::new(status, none.to_string());
     match none {
         NoRun::Full => refused.with(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS)),
         _ => refused,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate::Caller as _;
+use callgate::faces::Caller as _;
 use serde_json::json;
 use tokio::task::JoinHandle;
 

@@ -1,6 +1,7 @@
 //! The number of times that a client is asked for its folders.
 
-use callgate::{Caller as _, CheckMode};
+use callgate::faces::Caller as _;
+use callgate::settings::CheckMode;
 use futures::FutureExt as _;
 use rmcp::handler::server::ServerHandler;
 use rmcp::service::{RoleServer, RunningService};
