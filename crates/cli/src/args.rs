@@ -5,9 +5,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_memory, parse_share};
-use callgate::rule::Pattern;
-use callgate::{CheckMode, Detail, SearchBy, export::ExportFormat};
+use callgate::config::{parse_bytes, parse_duration, parse_memory};
+use callgate::faces::ExportFormat;
+use callgate::faces::Pattern;
+use callgate::settings::{CheckMode, Detail, SearchBy};
+use callgate_serve::config::{self, ToolMode, parse_share};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -20,61 +22,123 @@ Examples:
   echo 'return await git_status({repo_path: \".\"})' | callgate run -
   callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
-  callgate run sync.ts --dry-run                 only what reads; says what it would do
+  callgate run sync.ts --dry-run                 make only calls that read, list the others
 
 Exit codes:
-  0 the script completed (or its dry run did what it could)
-  1 it failed, or has type errors   2 usage or configuration error
-  3 a call was denied   4 a limit was reached   5 a server it needs did not start
+  0 the script completed, or its dry run made all calls it may make
+  1 the script failed, or has type errors
+  2 usage or configuration error
+  3 a call was denied
+  4 a limit was reached
+  5 a server that the script needs did not start
   130 interrupted";
 
 const CHECK_EXIT_CODES: &str = "\
-Exit codes, as `run` would end if the script called all it names:
-  0 no problems   1 syntax or type errors, or a call of an unknown tool
+Exit codes, as of `run` if the script called every tool that it names:
+  0 no problems
+  1 syntax or type errors, or a call of an unknown tool
   2 usage or configuration error
-  3 a call is denied, or would be asked about and there is no terminal
-  5 a server it needs did not start   130 interrupted";
+  3 a call is denied, or needs approval and there is no terminal
+  5 a server that the script needs did not start
+  130 interrupted";
 
 const LIST_EXIT_CODES: &str = "\
-Exit codes: 0 done, 2 usage or configuration error, or a name that no tool has,
-5 no server started, or not that of a tool that is named, 130 interrupted";
+Exit codes:
+  0 done
+  2 usage or configuration error, or an unknown tool
+  5 no server started, or not the server of a named tool
+  130 interrupted";
+
+const SEARCH_EXAMPLES: &str = "\
+Examples:
+  callgate search 'close a pull request'
+  callgate search createIsue --detail signature
+  callgate search '^git_.*(log|diff)' --by regex
+
+Exit codes:
+  0 found
+  1 nothing found
+  2 usage or configuration error
+  5 no server started
+  130 interrupted";
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  callgate call fs_read_file '{\"path\": \"README.md\"}'
+  callgate call fs_write_file - < arguments.json
+
+Exit codes:
+  0 a result
+  1 the call failed
+  2 usage or configuration error, or an unknown tool
+  3 the call was denied
+  5 the server did not start
+  130 interrupted";
+
+const EXPORT_EXAMPLES: &str = "\
+Example:
+  callgate export --format anthropic --defer --load 'git_*' > tools.json
+
+Exit codes:
+  0 done
+  2 usage or configuration error, or a pattern that matches no tool
+  5 no server started, or not the server of a named pattern
+  130 interrupted";
+
+const DOCTOR_EXIT_CODES: &str = "\
+Exit codes:
+  0 runs have everything that they need
+  1 something that runs need is missing
+  2 usage error
+  130 interrupted";
+
+const TRUST_EXIT_CODES: &str = "\
+A callgate.json or .mcp.json that was found may come from a different author. It starts
+nothing until you accept it. A later change that only tightens it needs no new acceptance.
+
+Exit codes:
+  0 accepted or forgotten
+  2 not accepted, no terminal to ask at, or no file";
 
 const SERVE_EXIT_CODES: &str = "\
 Exit codes:
-  0 it was told to end, or its client over stdio went away
+  0 ended by a signal, or by the end of its client over stdio
   2 usage or configuration error, or it could not serve
-  130 a second Ctrl-C, which does not wait";
+  130 ended at once by a second Ctrl-C";
 
 const AUTH_EXIT_CODES: &str = "\
 Exit codes:
-  0 done, or logged in   1 it failed, or there is no login (status)
+  0 done, or logged in
+  1 failed, or not logged in (status)
   2 usage or configuration error, or a server that takes no login
   130 interrupted";
 
 const INIT_EXAMPLES: &str = "\
 Examples:
   callgate init                                  choose among the servers of your clients
-  callgate init --yes --from cursor              without questions: all that Cursor uses
+  callgate init --yes --from cursor              without questions: all servers of Cursor
   callgate init --client claude-code             add Callgate to Claude Code
 
-Values that may be secrets stay out of the file: references to variables stand for them.
+Values that may be secrets are not written: the file refers to environment variables instead.
 
-Exit codes: 0 written, or nothing to do   1 no server was found
-2 usage or configuration error, or nothing was written";
+Exit codes:
+  0 written, or nothing to do
+  1 no server was found
+  2 usage or configuration error, or nothing was written";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
   callgate init                                  set it up in this folder
-  callgate tools                                 what the configured servers offer
-  callgate types git_log                         the declaration of one tool
-  callgate check report.ts                       what a script would call, and what it needs
+  callgate tools                                 list the tools of the configured servers
+  callgate types git_log                         print the declaration of one tool
+  callgate check report.ts                       list the tools a script would call
   callgate run report.ts                         run it
   callgate call time_get_current_time '{\"timezone\":\"UTC\"}'
 
-The configuration is --config FILE, else callgate.json, else .mcp.json, in this
-folder or the nearest one above.";
+The configuration is --config FILE, else callgate.json or callgate.jsonc, else
+.mcp.json, in this folder or the nearest one above.";
 
-/// Run TypeScript whose only power is the MCP tools you allow.
+/// Run TypeScript that can only call the MCP tools you allow
 #[derive(Debug, Parser)]
 #[command(name = "callgate", version, after_help = TOP_EXAMPLES, propagate_version = true)]
 pub struct Cli {
@@ -82,8 +146,8 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Work with the skill in this folder: of the servers, only those that its
-    /// SKILL.md names are in use; may be repeated
+    /// Use the skill in this folder, and only the servers that its SKILL.md names;
+    /// may be repeated
     #[arg(long = "skill", global = true, value_name = "DIR")]
     pub skills: Vec<PathBuf>,
 
@@ -95,14 +159,13 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a script against the configured servers
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
 
-    /// Say what is wrong with a script, what it would call and which grants it needs,
+    /// Print the problems of a script, the tools it would call and the grants it needs,
     /// without running it
     #[command(after_help = CHECK_EXIT_CODES)]
     Check(CheckArgs),
@@ -122,29 +185,23 @@ pub enum Command {
         lists: ListArgs,
     },
 
-    /// Find tools by what they do, the best first
-    #[command(
-        after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error,\n5 no server started, 130 interrupted"
-    )]
+    /// Find tools by their purpose, the best matches first
+    #[command(after_help = SEARCH_EXAMPLES)]
     Search(SearchArgs),
 
     /// Call one tool and print its result as JSON
-    #[command(
-        after_help = "Example:\n  callgate call fs_read_file '{\"path\": \"README.md\"}'\n  callgate call fs_write_file - < arguments.json\n\nExit codes: 0 a result, 1 the call failed, 2 usage or configuration error,\n3 denied, 5 the server did not start, 130 interrupted"
-    )]
+    #[command(after_help = CALL_EXAMPLES)]
     Call(CallArgs),
 
     /// Serve scripts and search as tools of an MCP server, over stdio or HTTP
     #[command(after_help = SERVE_EXIT_CODES)]
     Serve(ServeArgs),
 
-    /// Print the tools as the array that a provider's interface takes
-    #[command(
-        after_help = "Example:\n  callgate export --format anthropic --defer --load 'git_*' > tools.json\n\nExit codes: 0 done, 2 usage or configuration error, or a pattern that matches no tool,\n5 no server started, or not that of a pattern, 130 interrupted"
-    )]
+    /// Print the tools as the array that a provider's API takes
+    #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
 
-    /// Log in at HTTP servers, and see and end logins
+    /// Log in at HTTP servers, show logins, and log out
     #[command(after_help = AUTH_EXIT_CODES)]
     Auth(AuthArgs),
 
@@ -153,32 +210,34 @@ pub enum Command {
     #[command(after_help = INIT_EXAMPLES)]
     Init(InitArgs),
 
-    /// Try everything that a run needs, and say what is missing and what to do
-    #[command(
-        after_help = "Exit codes: 0 nothing is missing, 1 something that a run needs is, 2 usage error,\n130 interrupted"
-    )]
+    /// Try everything that a run needs, and say what is missing and how to fix it
+    #[command(after_help = DOCTOR_EXIT_CODES)]
     Doctor {
-        /// Print what was found as JSON
+        /// Print the findings as JSON
         #[arg(long)]
         json: bool,
     },
 
-    /// Look at the configuration found here, and accept it, so that commands use it
-    #[command(
-        after_help = "A callgate.json or .mcp.json that was found may come from another author. It starts\nnothing until you accept it. A later change that only tightens needs no new acceptance.\n\nExit codes: 0 accepted or forgotten, 2 not accepted, no terminal to ask at, or no file"
-    )]
+    /// Show the configuration found here, and accept it, so that commands use it
+    #[command(after_help = TRUST_EXIT_CODES)]
     Trust {
-        /// Forget that it was accepted
+        /// Withdraw the acceptance
         #[arg(long)]
         forget: bool,
     },
+
+    /// Print the JSON Schema of callgate.json, for editors
+    #[command(
+        after_help = "Example:\n  callgate schema > callgate.schema.json\nand in callgate.json beside it:\n  \"$schema\": \"./callgate.schema.json\""
+    )]
+    Schema,
 
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  callgate completions bash > ~/.local/share/bash-completion/completions/callgate"
     )]
     Completions {
-        /// The shell to write it for
+        /// The shell
         shell: Shell,
     },
 
@@ -190,7 +249,6 @@ pub enum Command {
     },
 }
 
-/// Flags of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The script, or - for standard input
@@ -200,8 +258,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Show the tools that the script names and ask, before it runs, which of
-    /// them it may call
+    /// Before the run, list the tools that the script names and ask which of them it
+    /// may call
     #[arg(long)]
     pub grant: bool,
 
@@ -221,13 +279,12 @@ pub struct RunArgs {
     pub check: CheckModeArgs,
 }
 
-/// Permissions for one run.
 #[derive(Debug, Args)]
 pub struct PermissionArgs {
     #[command(flatten)]
     pub rules: RuleArgs,
 
-    /// Answer every question with yes in this run (rules that deny still win)
+    /// Approve every call that needs approval in this run (deny rules still win)
     #[arg(long)]
     pub yes: bool,
 
@@ -237,65 +294,60 @@ pub struct PermissionArgs {
     pub allow_unmatched_rules: bool,
 }
 
-/// A dry run.
 #[derive(Debug, Args)]
 pub struct DryRunArgs {
-    /// Make only calls that read (tools of a server marked trusted that say so);
-    /// answer the others with an error, and say what they would have been
+    /// Make only calls that read (by the hints of servers marked trusted); answer other
+    /// calls with an error, and list them
     #[arg(long)]
     pub dry_run: bool,
 
-    /// In a dry run, take tools of this pattern for ones that only read; may be
+    /// In a dry run, treat tools of this pattern as tools that only read; may be
     /// repeated
     #[arg(long, value_name = "PATTERN", requires = "dry_run")]
     pub reads: Vec<Pattern>,
 
-    /// In a dry run, answer calls that are not made with the results in this file:
+    /// In a dry run, answer calls that are not made with the results in this file,
     /// a JSON object from tool names to results
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     pub recorded: Option<PathBuf>,
 }
 
-/// The ledger.
 #[derive(Debug, Args)]
 pub struct LedgerArgs {
-    /// Append a line to this file before each call and one after it; a call that
-    /// cannot be written down is not made
+    /// Append a line to this file before and after each call; a call is not made if
+    /// its line cannot be written
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
 
-    /// Write arguments and results to the ledger's file, too, and not only their
-    /// hashes
+    /// Write arguments and results to the ledger, besides their hashes
     #[arg(long)]
     pub ledger_bodies: bool,
 }
 
-/// Limits for one run, before the configuration's.
+/// Limits that override those of the configuration.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// Script time: not counted while waiting for a tool or an answer [default: 10s]
+    /// Time to compute: waiting for tools, answers and timers is not counted [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
 
-    /// The isolate's memory, at least 16MiB [default: 128MiB]
+    /// Memory of the script, at least 16MiB [default: 128MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
 
-    /// Output, and returned value, each: what is over it is cut in the middle [default: 64MiB;
-    /// of `serve`, 16KiB]
+    /// Size of the output, and of the returned value: longer ones are cut in the middle
+    /// [default: 64MiB; of `serve`, 16KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub output: Option<u64>,
 }
 
-/// The lists of tools that a command goes by.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Ask every server for its tools, and wait for it; default: kept lists while they hold
+    /// Ask every server for its tools, and wait for it [default: use cached lists]
     #[arg(long)]
     pub refresh: bool,
 }
 
-/// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// The script, or - for standard input
@@ -304,12 +356,12 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub lists: ListArgs,
 
-    /// Print the answer as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     pub json: bool,
 
-    /// Ask which of the tools it would ask about are to be allowed for good, and
-    /// write that into the configuration file
+    /// Ask which of the tools that need approval to allow always, and write that to the
+    /// configuration file
     #[arg(long, conflicts_with = "json")]
     pub grant: bool,
 
@@ -320,22 +372,20 @@ pub struct CheckArgs {
     pub check: CheckModeArgs,
 }
 
-/// The type check.
 #[derive(Debug, Args)]
 pub struct CheckModeArgs {
-    /// Type check: off, warn (run on), on (type errors stop the script), or require
-    /// (so does a check that could not be made) [default: on]
+    /// Type check: off; warn; on (type errors stop the script); require (a check that
+    /// cannot be made stops it, too) [default: on]
     #[arg(long, value_name = "MODE")]
     pub check: Option<CheckMode>,
 }
 
-/// Flags of `types`.
 #[derive(Debug, Args)]
 pub struct TypesArgs {
     #[command(flatten)]
     pub lists: ListArgs,
 
-    /// Tools to declare, by generated name; all if none is named
+    /// Tools to declare, by script name ({server}_{tool}) [default: all]
     pub tools: Vec<String>,
 
     /// How much of each tool: name, summary (name and first line), signature
@@ -349,18 +399,17 @@ pub struct TypesArgs {
     pub rust: bool,
 }
 
-/// Flags of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// Add Callgate to this client's configuration, instead
+    /// Add Callgate to this client's configuration instead
     #[arg(long, value_name = "CLIENT", conflicts_with_all = ["from", "servers", "read_only", "force"])]
     pub client: Option<Client>,
 
-    /// With --client, only show the difference
+    /// With --client, print the changes without writing them
     #[arg(long, requires = "client")]
     pub print: bool,
 
-    /// Take servers of this client only; may be repeated
+    /// Take only servers of this client; may be repeated
     #[arg(long, value_name = "CLIENT")]
     pub from: Vec<Client>,
 
@@ -368,7 +417,8 @@ pub struct InitArgs {
     #[arg(long = "server", value_name = "NAME")]
     pub servers: Vec<String>,
 
-    /// Tools that say they only read are asked about, or allowed [default: ask]
+    /// The rule for tools whose hints say that they only read: ask or allow
+    /// [default: ask]
     #[arg(long, value_name = "RULE", value_parser = ["ask", "allow"])]
     pub read_only: Option<String>,
 
@@ -376,32 +426,31 @@ pub struct InitArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// Ask nothing: take all servers that are in use here, and no secrets
+    /// Ask no questions: take all servers that are in use here, and no secrets
     #[arg(long)]
     pub yes: bool,
 }
 
-/// Flags of `search`.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     #[command(flatten)]
     pub lists: ListArgs,
 
-    /// What the tool is to do, in words; a part of its name; or, with --by regex,
-    /// a regular expression
+    /// The purpose of the tool in words, or a part of its name; with --by regex, a
+    /// regular expression
     pub query: String,
 
-    /// Way of searching: by words; by a regex over names, titles and descriptions; by meaning
-    /// (vectors, or hybrid with words: needs models.embeddings); by a small model that picks
-    /// (needs models.small) [default: the best way that is configured]
+    /// Way of searching: by words; by a regex over names, titles and descriptions; by
+    /// meaning (vectors, or hybrid with words: needs models.embeddings); by a small
+    /// model that picks (needs models.small) [default: the best configured way]
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub by: Option<SearchBy>,
 
-    /// Only tools of this server
+    /// Find only tools of this server
     #[arg(long, value_name = "SERVER")]
     pub server: Option<String>,
 
-    /// The most tools to print
+    /// Maximum number of tools
     #[arg(long, value_name = "N", default_value = "10", value_parser = limit)]
     pub limit: NonZeroUsize,
 
@@ -410,18 +459,17 @@ pub struct SearchArgs {
     #[arg(long, value_name = "LEVEL", default_value_t = Detail::Summary)]
     pub detail: Detail,
 
-    /// Print what was found as JSON
+    /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// Flags of `call`.
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// The tool, by generated name ({server}_{tool})
+    /// The tool, by script name ({server}_{tool})
     pub tool: String,
 
-    /// Its arguments as a JSON object, or - for standard input
+    /// The arguments as a JSON object, or - for standard input
     #[arg(default_value = "{}")]
     pub arguments: String,
 
@@ -435,33 +483,31 @@ pub struct CallArgs {
     pub ledger: LedgerArgs,
 }
 
-/// Flags of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
     pub http: HttpArgs,
 
-    /// The tools that a client sees if it does not choose: code (run_script),
-    /// discovery (search and call, no scripts) or native (the servers' own tools)
-    /// [default: code]
+    /// The tools of clients that choose no mode: code (run_script), discovery (search
+    /// and call, no scripts) or native (the servers' own tools) [default: code]
     #[arg(long, value_name = "MODE")]
     pub mode: Option<ToolMode>,
 
-    /// The size of the model's context in tokens [default: 200000]
+    /// Size of the model's context in tokens [default: 200000]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub context_window: Option<u64>,
 
-    /// The part of the context that declarations in run_script's description may
-    /// take [default: 0.02]
+    /// Share of the context for the declarations in the description of run_script
+    /// [default: 0.02]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub context_share: Option<f64>,
 
-    /// How long a question to the client's user waits for its answer [default: 10m]
+    /// Time that a question to the client's user waits for an answer [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub answer_time: Option<Duration>,
 
-    /// How long a call waits for its script before it is answered that the script
-    /// goes on [default: 45s]
+    /// Time that run_script waits for its script before it answers that the script
+    /// still runs [default: 45s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub wait: Option<Duration>,
 
@@ -478,38 +524,36 @@ pub struct ServeArgs {
     pub check: CheckModeArgs,
 }
 
-/// Serving over HTTP.
 #[derive(Debug, Args)]
 pub struct HttpArgs {
-    /// Serve over HTTP at this address, such as 127.0.0.1:8080, instead of standard
-    /// input and output; port 0 takes a free one [default: the configuration's]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, value_parser = callgate::config::address)]
+    /// Serve over HTTP at this address, such as 127.0.0.1:8080, instead of stdio; port
+    /// 0 takes a free port [default: the address in the configuration]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, value_parser = config::address)]
     pub http: Option<Option<SocketAddr>>,
 
-    /// Take requests whose Host header names this host, besides the address itself;
+    /// Accept requests with this host in the Host header, besides the address itself;
     /// may be repeated
     #[arg(long = "allowed-host", value_name = "HOST", requires = "http",
-          value_parser = callgate::config::host)]
+          value_parser = config::host)]
     pub hosts: Vec<String>,
 
-    /// Take requests from pages of this origin, such as https://app.example.com; may
+    /// Accept requests from pages of this origin, such as https://app.example.com; may
     /// be repeated
     #[arg(long = "allowed-origin", value_name = "ORIGIN", requires = "http",
-          value_parser = callgate::config::origin)]
+          value_parser = config::origin)]
     pub origins: Vec<String>,
 
-    /// Take requests with the bearer token that is in this environment variable
+    /// Accept requests with the bearer token in this environment variable
     #[arg(long, value_name = "NAME", requires = "http")]
     pub bearer_env: Option<String>,
 }
 
-/// Flags of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     #[command(flatten)]
     pub lists: ListArgs,
 
-    /// Patterns of the tools, by generated name; all if none is given
+    /// Patterns of the tools' script names [default: all]
     #[arg(value_name = "PATTERN")]
     pub tools: Vec<Pattern>,
 
@@ -517,61 +561,59 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: ExportFormat,
 
-    /// Leave the tools for the provider's own search to load, where it has one
+    /// Let the provider's own search load the tools, if it has one
     #[arg(long)]
     pub defer: bool,
 
-    /// With --defer, load tools of this pattern at once all the same; may be
-    /// repeated
+    /// With --defer, load tools of this pattern at once; may be repeated
     #[arg(long, value_name = "PATTERN", requires = "defer")]
     pub load: Vec<Pattern>,
 }
 
-/// Flags of `auth`.
 #[derive(Debug, Args)]
 pub struct AuthArgs {
     #[command(subcommand)]
     pub command: AuthCommand,
 
-    /// The login of the owner of the bearer token with this name at `callgate serve --http`
+    /// The login of the user of `callgate serve --http` with this bearer token name
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "subject")]
     pub user: Option<String>,
 
-    /// The login of the owner of access tokens with this subject ("sub") there
+    /// The login of the user of `callgate serve --http` with this subject ("sub") in
+    /// access tokens
     #[arg(long, global = true, value_name = "SUB")]
     pub subject: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
-    /// Log in at a server with a browser, and keep its tokens
+    /// Log in at a server with a browser, and store its tokens
     #[command(after_help = AUTH_EXIT_CODES)]
     Login {
         /// The server, by its name in the configuration
         server: String,
 
-        /// A scope to ask for, besides those that were asked for and granted before; may be
-        /// repeated
+        /// A scope to request, besides those that were granted before; may be repeated
         #[arg(long = "scope", value_name = "SCOPE")]
         scopes: Vec<String>,
 
-        /// Open the login's page in a browser, besides printing its URL
+        /// Open the login page in a browser, besides printing its URL
         #[arg(long)]
         browser: bool,
 
-        /// Print the URL and wait, also without a terminal
+        /// Print the URL and wait, even without a terminal
         #[arg(long, conflicts_with = "browser")]
         no_browser: bool,
     },
 
-    /// Show the logins and until when they last; prints no token
+    /// Show the logins and when they expire, but no tokens
     #[command(after_help = AUTH_EXIT_CODES)]
     Status {
-        /// The server, by its name in the configuration; all if none is named
+        /// The server, by its name in the configuration [default: all]
         server: Option<String>,
     },
 
-    /// Delete a server's tokens, and have them taken back where that is offered
+    /// Delete a server's tokens, and revoke them if the server offers that
     #[command(after_help = AUTH_EXIT_CODES)]
     Logout {
         /// The server, by its name in the configuration
@@ -588,5 +630,5 @@ fn way(text: &str) -> Result<SearchBy, String> {
     let names = SearchBy::ALL.map(|(name, _)| name).join(", ");
     let way = ways.find(|(name, _)| *name == text);
     way.map(|(_, way)| way)
-        .ok_or(format!("the ways are {names}"))
+        .ok_or(format!("the ways are: {names}"))
 }

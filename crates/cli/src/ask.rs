@@ -2,17 +2,15 @@
 
 mod beforehand;
 
-use callgate::{
-    Answer, Asker, Question,
-    present::{Shown, answer_text, question_text},
-};
+use callgate::faces::{Shown, answer_text, question_text};
+use callgate::{Answer, Asker, Question};
 use futures::future::BoxFuture;
 
 use crate::terminal::Conversation;
 
 pub use beforehand::choose;
 
-/// The keys and words for answers, in the order in which they are offered.
+/// The keys and words of answers, in the order of the prompt.
 const KEYS: [(&str, &str, Answer); 4] = [
     ("y", "yes", Answer::Once),
     ("r", "run", Answer::Run),
@@ -20,7 +18,7 @@ const KEYS: [(&str, &str, Answer); 4] = [
     ("n", "no", Answer::Deny),
 ];
 
-/// Asks on the controlling terminal; standard input may be the script.
+/// Asks on the controlling terminal, because standard input may be the script.
 pub struct TerminalAsker;
 
 impl Asker for TerminalAsker {
@@ -46,23 +44,15 @@ async fn answer(question: &Question) -> std::io::Result<Answer> {
     let mut conversation = Conversation::begin().await?;
     let text = question_text(question, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
-    let read = |said: &str| {
+    let read = |typed: &str| {
         let mut offered = offered.clone();
-        let named = offered.find(|(key, word, _)| said == *key || said == *word);
-        match named {
-            Some((.., answer)) => Some(Some(*answer)),
-            None => matches!(said, "w" | "whole").then_some(None),
-        }
+        let named = offered.find(|(key, word, _)| typed == *key || typed == *word);
+        named.map(|(.., answer)| *answer)
     };
-    loop {
-        match conversation.choose(&prompt, &keys, read).await? {
-            // The terminal has ended.
-            None => return Ok(Answer::Failed),
-            Some(Some(answer)) => return Ok(answer),
-            Some(None) => {
-                let text = question_text(question, Shown::Whole, conversation.columns());
-                conversation.show(&text).await?;
-            }
-        }
-    }
+    let whole = |columns| question_text(question, Shown::Whole, columns);
+    let answer = conversation
+        .choose_or_show(&prompt, &keys, read, whole)
+        .await?;
+    // Without an answer, the terminal has ended.
+    Ok(answer.unwrap_or(Answer::Failed))
 }

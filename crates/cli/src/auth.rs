@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::auth::{
-    self, AuthError, Kept, LoggedOut, LoginPage, LoginRequest, LoginStatus, OpenUrl,
-};
-use callgate::config::{Config, subject_user, token_user};
-use callgate::{ServerSpec, present::one_line};
+use callgate::ServerSpec;
+use callgate::faces::auth;
+use callgate::faces::auth::{AuthError, LoggedOut, LoginPage, LoginRequest, LoginStatus, OpenUrl};
+use callgate_serve::config::{HttpConfig, subject_user, token_user};
+use callgate_text::one_line;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use indicatif::HumanDuration;
@@ -18,15 +18,17 @@ use crate::setup::Sources;
 use crate::terminal::{Conversation, is_attended};
 use crate::{print, setup};
 
-/// Characters of an authorization server's text.
+/// Characters shown of an authorization server's text.
 const MAX_TEXT: usize = 2_000;
 
 /// Runs the command, and returns the exit code.
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
-    let mut config = setup::required_configuration(config).await?;
-    let user = owner(&config, &args)?;
+    let setup::Loaded {
+        mut config, serve, ..
+    } = setup::required_with_serve(config).await?;
+    let user = owner(&serve.http, &args)?;
     if let Some(name) = &args.user {
-        check_name(&config, name, &args.command)?;
+        check_name(&serve.http, name, &args.command)?;
     }
     for oauth in config.logins_mut() {
         oauth.user.clone_from(&user);
@@ -63,31 +65,31 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The user that owns the login.
-fn owner(config: &Config, args: &AuthArgs) -> anyhow::Result<Option<String>> {
+/// The user who owns the login.
+fn owner(http: &HttpConfig, args: &AuthArgs) -> anyhow::Result<Option<String>> {
     if let Some(name) = &args.user {
         return Ok(Some(token_user(name)));
     }
-    match (&args.subject, &config.serve.http.oauth) {
+    match (&args.subject, &http.oauth) {
         (None, _) => Ok(None),
         (Some(subject), Some(oauth)) => Ok(Some(subject_user(&oauth.issuer, subject))),
         (Some(_), None) => bail!(
-            "--subject needs \"oauth\" in \"serve\", \"http\" of the configuration, which says whose \
-             tokens have it"
+            "--subject needs \"oauth\" in \"serve\", \"http\" of the configuration, which names the \
+             issuer of the subject"
         ),
     }
 }
 
-/// Refuses a login for a name that no token of the configuration has. A login from before the
-/// token was removed can be shown and ended.
-fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Result<()> {
-    if config.serve.http.token_names().any(|known| known == name) {
+/// Refuses a login for a name that no token of the configuration has. If the token was removed, its
+/// login can still be shown and ended.
+fn check_name(http: &HttpConfig, name: &str, command: &AuthCommand) -> anyhow::Result<()> {
+    if http.token_names().any(|known| known == name) {
         return Ok(());
     }
-    let names: Vec<&str> = config.serve.http.token_names().collect();
+    let names: Vec<&str> = http.token_names().collect();
     let unknown = format!(
-        "no token of \"bearer\" in \"serve\", \"http\" of the configuration is named {name:?}; there \
-         are: {}",
+        "no token of \"bearer\" in \"serve\", \"http\" of the configuration is named {name:?}; the \
+         names are: {}",
         names.join(", ")
     );
     match command {
@@ -119,8 +121,8 @@ async fn login(
     let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !attended && !no_browser {
         bail!(
-            "a login needs a person, and there is no terminal; run it in one, or with \
-             --no-browser if a person sees what it prints"
+            "a login needs a person at a terminal; run the command in one, or add --no-browser if \
+             a person reads its output"
         );
     }
     let mut request = LoginRequest::new(Arc::new(Page { open: browser }));
@@ -129,7 +131,7 @@ async fn login(
     match auth::login(server, request).await {
         Ok(status) => {
             print::out(&format!("{}: {}", server.name, text(&status)))?;
-            if status.kept == Kept::File {
+            if !status.in_keyring {
                 print::err(
                     "the tokens are in a file that only you can read; a keyring would be safer\n",
                 );
@@ -143,8 +145,8 @@ async fn login(
 async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
     if servers.is_empty() {
         print::err(
-            "no server in the configuration takes a login: that takes a \"url\", no \"Authorization\" \
-             header, and \"oauth\" that is not false\n",
+            "no server in the configuration takes a login: it must have a \"url\", no \
+             \"Authorization\" header, and no \"oauth\": false\n",
         );
     }
     let mut code = 0;
@@ -158,7 +160,7 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
             }
             Ok(None) => {
                 code = code.max(1);
-                // Only a call shows whether the server wants a login.
+                // Only a call shows whether the server needs a login.
                 print::out(&format!(
                     "{}: not logged in (set \"oauth\": false if it needs no login)\n",
                     server.name
@@ -173,13 +175,13 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
 async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
     let name = &server.name;
     match auth::logout(server).await {
-        Ok(LoggedOut::WasNot) => print::out(&format!("{name}: was not logged in\n"))?,
+        Ok(LoggedOut::NotLoggedIn) => print::out(&format!("{name}: was not logged in\n"))?,
         Ok(LoggedOut::Revoked) => print::out(&format!(
             "{name}: logged out; the tokens are deleted and revoked\n"
         ))?,
         Ok(_) => print::out(&format!(
-            "{name}: logged out; the tokens are deleted here, and the authorization server was \
-             not told\n"
+            "{name}: logged out; the tokens are deleted here, but not revoked at the \
+             authorization server\n"
         ))?,
         Err(error) => return Ok(failed(&error)),
     }
@@ -190,15 +192,15 @@ fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a Server
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let named = servers.iter().find(|server| server.name == name);
     named.with_context(|| match &*names.join(", ") {
-        "" => format!("no server is named {name:?}: the configuration has none"),
-        names => format!("no server is named {name:?}; there are: {names}"),
+        "" => format!("no server is named {name:?}: the configuration has no servers"),
+        names => format!("no server is named {name:?}; the servers are: {names}"),
     })
 }
 
 fn text(status: &LoginStatus) -> String {
-    let ends = match (status.expired, status.renewable, status.ends_in()) {
-        (true, true, _) => "the token has ended and is renewed when it is needed".to_owned(),
-        (true, false, _) => "the token has ended; log in again".to_owned(),
+    let ends = match (status.expired, status.renewable, status.ends_in) {
+        (true, true, _) => "the token has expired and is renewed at the next call".to_owned(),
+        (true, false, _) => "the token has expired; log in again".to_owned(),
         (false, renewable, ends_in) => {
             let ends = match ends_in {
                 Some(left) => format!("for {}", HumanDuration(left)),
@@ -211,36 +213,37 @@ fn text(status: &LoginStatus) -> String {
             }
         }
     };
-    // An authorization server chooses these texts; they must not look like our lines.
-    let said = |text: &str| one_line(text, MAX_TEXT);
+    // An authorization server chooses these texts: they must not look like ours.
+    let escaped = |text: &str| one_line(text, MAX_TEXT);
     let scopes = if status.scopes.is_empty() {
-        "none named".to_owned()
+        "not stated".to_owned()
     } else {
-        said(&status.scopes.join(" "))
+        escaped(&status.scopes.join(" "))
     };
-    let kept = match status.kept {
-        Kept::Keyring => "in the keyring".to_owned(),
-        _ => format!("in {}", status.file.display()),
+    let kept = if status.in_keyring {
+        "in the keyring".to_owned()
+    } else {
+        format!("in {}", status.file.display())
     };
     format!(
         "logged in, {ends}\n  at:     {}\n  for:    {}\n  client: {}\n  scopes: {scopes}\n  \
          tokens: {kept}\n",
-        said(&status.issuer),
-        said(&status.resource),
-        said(&status.client_id)
+        escaped(&status.issuer),
+        escaped(&status.resource),
+        escaped(&status.client_id)
     )
 }
 
-/// Prints a login's page, and opens it if that was asked for.
+/// Prints the URL of a login page, and opens it if a flag asks for that.
 struct Page {
     open: bool,
 }
 
 impl OpenUrl for Page {
     fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>> {
-        let (said, url) = (one_line(&page.to_string(), MAX_TEXT), page.url.as_str());
+        let (text, url) = (one_line(&page.to_string(), MAX_TEXT), page.url.as_str());
         print::err(&format!(
-            "{said}\nopen this page in a browser on this machine, and log in there:\n{url}\n"
+            "{text}\nopen this page in a browser on this machine, and log in there:\n{url}\n"
         ));
         // A person can open the printed URL.
         if self.open
@@ -257,19 +260,15 @@ impl OpenUrl for Page {
                 return Ok(None);
             }
             let text = format!(
-                "┌ {}\n├ This page is not at its issuer, and says nothing that ties it to it: the \
-                 server may\n├ want the login of another service.\n",
+                "┌ {}\n├ The page is on a different host than its issuer, and does not prove that \
+                 they\n├ belong together: the server may want your login at a different service.\n",
                 one_line(&page.to_string(), MAX_TEXT)
             );
-            let prompt = "└ do both belong together? [y] yes, log in there  [n] no: ";
-            let read = |said: &str| match said {
-                "y" | "yes" => Some(true),
-                "n" | "no" => Some(false),
-                _ => None,
-            };
             let mut terminal = Conversation::begin().await?;
             terminal.show(&text).await?;
-            let answer = terminal.choose(prompt, &["y", "n"], read).await?;
+            let answer = terminal
+                .agrees("do they belong together, so log in there?")
+                .await?;
             Ok(Some(answer.unwrap_or(false)))
         }
         .boxed()

@@ -1,23 +1,19 @@
-//! The caller at the terminal: a person fills in forms and opens pages. There is no model, so
-//! sampling is declined; folders come from the configuration.
+//! The caller at the terminal: a person who fills in forms and opens pages. Sampling is declined,
+//! because there is no model. Folders (`roots`) come from the configuration.
 
-use callgate::{
-    Caller, Refusal,
-    caller::{Offers, Opened, Wanted, WantedKind},
-};
+use callgate::faces::{Caller, Offers, Opened, Refusal, Wanted, WantedKind};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::terminal;
 use crate::{elicit, progress};
 
-/// The caller of commands that call tools.
+/// Shows progress, and asks the person if there is a terminal.
 pub struct TerminalCaller {
     attended: bool,
 }
 
 impl TerminalCaller {
-    /// A caller that shows progress, and asks only at a terminal.
     pub fn new() -> Self {
         let attended = terminal::is_attended();
         Self { attended }
@@ -45,7 +41,7 @@ impl Caller for TerminalCaller {
         Box::pin(elicit::back_from(opened))
     }
 
-    fn progress(&self, progress: callgate::caller::Progress<'_>) {
+    fn progress(&self, progress: callgate::faces::Progress<'_>) {
         progress::on_progress(progress);
     }
 }

@@ -1,13 +1,13 @@
-//! The other MCP clients: where their configurations are, and the forms of these.
+//! The other MCP clients: their configuration files, and where these are.
 
 use std::path::{Path, PathBuf};
 
 use callgate::config::MAX_BYTES;
+use callgate::config::foreign;
+use callgate::config::foreign::Section;
 use clap::ValueEnum;
-use jsonc_parser::{ParseOptions, parse_to_serde_value};
-use serde_json::Value;
 
-/// A client.
+/// An MCP client whose configuration Callgate can read and change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Client {
     ClaudeCode,
@@ -21,94 +21,73 @@ pub enum Client {
     Zed,
 }
 
-/// The facts about a client.
-pub struct Facts {
-    /// Its name for people.
-    pub name: &'static str,
-    /// The key of its servers.
-    pub key: &'static str,
-    /// Its files, as [`Folders::path`] reads them. The first one is written to.
-    pub files: &'static [&'static str],
-    /// The `type` or `source` that it wants of an entry.
-    pub kind: Option<(&'static str, &'static str)>,
-}
-
 impl Client {
-    /// True if its entry goes into a file of the project.
-    pub fn writes_to_project(self) -> bool {
-        let first = self.facts().files.first();
-        first.is_some_and(|file| file.starts_with('.'))
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::VsCode => "VS Code",
+            Self::Cursor => "Cursor",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+        }
     }
 
-    /// The one table of clients.
-    pub fn facts(self) -> Facts {
-        let (name, key, files): (_, _, &[&str]) = match self {
-            Self::ClaudeCode => (
-                "Claude Code",
-                "mcpServers",
-                &[
-                    ".mcp.json",
-                    "~/.claude.json",
-                    ".claude/settings.local.json",
-                    ".claude/settings.json",
-                    "~/.claude/settings.json",
-                ],
-            ),
-            Self::ClaudeDesktop => (
-                "Claude Desktop",
-                "mcpServers",
-                &["APPLICATIONS/Claude/claude_desktop_config.json"],
-            ),
-            Self::VsCode => (
-                "VS Code",
-                "servers",
-                &[
-                    ".vscode/mcp.json",
-                    "APPLICATIONS/Code/User/mcp.json",
-                    "APPLICATIONS/Code/User/profiles/*/mcp.json",
-                    "APPLICATIONS/Code - Insiders/User/mcp.json",
-                    ".vscode/settings.json",
-                    "APPLICATIONS/Code/User/settings.json",
-                    "APPLICATIONS/Code/User/profiles/*/settings.json",
-                    "APPLICATIONS/Code - Insiders/User/settings.json",
-                ],
-            ),
-            Self::Cursor => (
-                "Cursor",
-                "mcpServers",
-                &[".cursor/mcp.json", "~/.cursor/mcp.json"],
-            ),
-            Self::Codex => (
-                "Codex",
-                "mcp_servers",
-                &["CODEX/config.toml", ".codex/config.toml"],
-            ),
-            Self::Gemini => (
-                "Gemini CLI",
-                "mcpServers",
-                &[".gemini/settings.json", "~/.gemini/settings.json"],
-            ),
-            Self::Windsurf => (
-                "Windsurf",
-                "mcpServers",
-                &["~/.codeium/windsurf/mcp_config.json"],
-            ),
-            Self::Zed => (
-                "Zed",
-                "context_servers",
-                &["CONFIG/zed/settings.json", ".zed/settings.json"],
-            ),
-        };
-        Facts {
-            name,
-            key,
-            files,
-            kind: match self {
-                Self::VsCode | Self::ClaudeCode => Some(("type", "stdio")),
-                Self::Zed => Some(("source", "custom")),
-                _ => None,
-            },
+    /// The key of its servers.
+    pub fn servers_key(self) -> &'static str {
+        match self {
+            Self::VsCode => "servers",
+            Self::Codex => "mcp_servers",
+            Self::Zed => "context_servers",
+            _ => "mcpServers",
         }
+    }
+
+    /// The member that marks an entry as one for a program.
+    pub fn entry_kind(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::VsCode | Self::ClaudeCode => Some(("type", "stdio")),
+            Self::Zed => Some(("source", "custom")),
+            _ => None,
+        }
+    }
+
+    /// Its files, in the form that [`Folders::path`] takes. `init` writes to the first one.
+    pub fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &[
+                ".mcp.json",
+                "~/.claude.json",
+                ".claude/settings.local.json",
+                ".claude/settings.json",
+                "~/.claude/settings.json",
+            ],
+            Self::ClaudeDesktop => &["APPLICATIONS/Claude/claude_desktop_config.json"],
+            Self::VsCode => &[
+                ".vscode/mcp.json",
+                "APPLICATIONS/Code/User/mcp.json",
+                "APPLICATIONS/Code/User/profiles/*/mcp.json",
+                "APPLICATIONS/Code - Insiders/User/mcp.json",
+                ".vscode/settings.json",
+                "APPLICATIONS/Code/User/settings.json",
+                "APPLICATIONS/Code/User/profiles/*/settings.json",
+                "APPLICATIONS/Code - Insiders/User/settings.json",
+            ],
+            Self::Cursor => &[".cursor/mcp.json", "~/.cursor/mcp.json"],
+            Self::Codex => &["CODEX/config.toml", ".codex/config.toml"],
+            Self::Gemini => &[".gemini/settings.json", "~/.gemini/settings.json"],
+            Self::Windsurf => &["~/.codeium/windsurf/mcp_config.json"],
+            Self::Zed => &["CONFIG/zed/settings.json", ".zed/settings.json"],
+        }
+    }
+
+    /// True if its entry goes into a file of the project.
+    pub fn writes_to_project(self) -> bool {
+        let first = self.files().first();
+        first.is_some_and(|file| file.starts_with('.'))
     }
 }
 
@@ -119,14 +98,14 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// The folders of a project and of the user that the environment names.
+    /// The folders of a project and of this process's user.
     pub fn of(project: PathBuf) -> Self {
         let home = variable("HOME").or_else(|| variable("USERPROFILE"));
         Self { project, home }
     }
 
-    /// The place of a path, which is in the project, or begins with another folder: `~`, `CODEX`,
-    /// `CONFIG`, or `APPLICATIONS`. `None` if the system does not say where that is.
+    /// The absolute path for a path in the project, or for one that starts with `~`, `CODEX`,
+    /// `CONFIG` or `APPLICATIONS`. `None` if the environment does not say where that folder is.
     pub fn path(&self, path: &str) -> Option<PathBuf> {
         let home = |below: &str| self.home.as_ref().map(|home| home.join(below));
         let roaming = || variable("APPDATA").filter(|_| cfg!(windows));
@@ -145,9 +124,9 @@ impl Folders {
         Some(base?.join(below))
     }
 
-    /// The files of a client that exist, also those that turn out not to be files.
+    /// The existing files of a client. Folders and broken links are among them.
     pub fn files(&self, client: Client) -> Vec<PathBuf> {
-        let files = client.facts().files.iter();
+        let files = client.files().iter();
         let paths = files.filter_map(|path| self.path(path));
         let mut found: Vec<PathBuf> = paths.flat_map(|path| expanded(&path)).collect();
         found.retain(|path| path.symlink_metadata().is_ok());
@@ -155,12 +134,19 @@ impl Folders {
         found
     }
 
-    /// True for a file that lies in the project, so that another author may have written it.
+    /// Reads the settings about servers in a file of a client.
+    pub fn sections(&self, client: Client, file: &Path) -> anyhow::Result<Vec<Section>> {
+        let text = callgate_files::read_text(file, MAX_BYTES)?;
+        let key = client.servers_key();
+        Ok(foreign::read(file, &text, key, &self.project)?)
+    }
+
+    /// True if a file lies in the project, so that another author may have written it.
     pub fn is_of_project(&self, file: &Path) -> bool {
         file.starts_with(&self.project) && self.home.as_ref() != Some(&self.project)
     }
 
-    /// A path as people write it.
+    /// A path for people: from the project's folder, or with `~`.
     pub fn shown(&self, path: &Path) -> String {
         let in_home = self
             .home
@@ -174,13 +160,13 @@ impl Folders {
     }
 }
 
-/// The absolute path that a variable names.
+/// The path in an environment variable, if it is absolute.
 fn variable(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(std::env::var_os(name)?);
     path.is_absolute().then_some(path)
 }
 
-/// The path, with each folder that its `*` may stand for.
+/// The path, with its `*` replaced by each folder that exists.
 fn expanded(path: &Path) -> Vec<PathBuf> {
     let text = path.display().to_string();
     let Some((before, after)) = text.split_once("/*/") else {
@@ -192,56 +178,17 @@ fn expanded(path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The contents of a client's file, of JSON with comments or TOML.
-pub fn read(file: &Path) -> anyhow::Result<Value> {
-    let text = callgate_files::read_text(file, MAX_BYTES)?;
-    let text = text.trim_start_matches('\u{feff}');
-    if file.extension().is_some_and(|it| it == "toml") {
-        let document: toml_edit::DocumentMut = text.parse()?;
-        return Ok(of_toml(document.as_item()));
-    }
-    Ok(parse_to_serde_value(text, &ParseOptions::default())?)
-}
-
-/// A TOML value as JSON.
-pub fn of_toml(item: &toml_edit::Item) -> Value {
-    use toml_edit::Value as Toml;
-    if let Some(table) = item.as_table_like() {
-        let members = table
-            .iter()
-            .map(|(key, item)| (key.to_owned(), of_toml(item)));
-        return Value::Object(members.collect());
-    }
-    let of_value = |value: &Toml| of_toml(&toml_edit::Item::Value(value.clone()));
-    match item.as_value() {
-        Some(Toml::String(text)) => text.value().as_str().into(),
-        Some(Toml::Integer(number)) => (*number.value()).into(),
-        Some(Toml::Float(number)) => (*number.value()).into(),
-        Some(Toml::Boolean(boolean)) => (*boolean.value()).into(),
-        Some(Toml::Array(array)) => array.iter().map(of_value).collect(),
-        _ => Value::Null,
-    }
-}
-
-/// The servers of a project's `.mcp.json` that the person has turned down in Claude Code, and why
-/// some of its files could not be read.
-pub fn refused_in_claude_code(project: PathBuf) -> (Vec<String>, Vec<String>) {
+/// The settings of Claude Code for a project, which turn servers of its `.mcp.json` off, and why
+/// some of the files could not be read.
+pub fn settings_of_claude_code(project: PathBuf) -> (Vec<Section>, Vec<String>) {
     let folders = Folders::of(project);
-    let (mut refused, mut unread) = (Vec::new(), Vec::new());
+    let (mut settings, mut unread) = (Vec::new(), Vec::new());
     for file in folders.files(Client::ClaudeCode) {
-        let root = match read(&file) {
-            Ok(root) => root,
-            Err(error) => {
-                unread.push(format!("{}: {error:#}", folders.shown(&file)));
-                continue;
-            }
-        };
-        let projects = root["projects"].as_object().into_iter().flatten();
-        let these = projects.filter(|(folder, _)| folders.project.starts_with(folder));
-        let settings = these.map(|(_, settings)| settings).chain([&root]);
-        let lists = settings.filter_map(|it| it["disabledMcpjsonServers"].as_array());
-        let names = lists.flatten().filter_map(Value::as_str);
-        refused.extend(names.map(str::to_owned));
+        match folders.sections(Client::ClaudeCode, &file) {
+            Ok(sections) => settings.extend(sections),
+            Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
+        }
     }
-    (refused, unread)
+    settings.retain(|section| section.project.is_none());
+    (settings, unread)
 }

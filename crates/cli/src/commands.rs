@@ -1,15 +1,18 @@
-//! One function per command: calls the library, prints, returns the exit code.
+//! One function per command: it calls the library, prints, and returns the exit code.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use callgate::config::Config;
+use callgate::dry_run::Preview;
+use callgate::faces::{Caller, code};
+use callgate::settings::{CheckMode, Detail};
 use callgate::{
-    CallErrorKind, CallRequest, CheckMode, Detail, ErrorKind, Event, Gate, GateBuilder, Preview,
-    RunReport, RunRequest, Status, code, present::shell_word,
+    CallErrorKind, CallOutcome, CallRequest, ErrorKind, Event, Gate, GateBuilder, RunReport,
+    RunRequest, Status,
 };
+use callgate_text::{indented, shell_word};
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
 use serde_json::value::RawValue;
@@ -25,8 +28,8 @@ use crate::setup::{Flags, Sources, Start};
 use crate::terminal::is_attended;
 use crate::{grants, print, progress, setup, trust};
 
-/// Runs the command, and returns its exit code. An error is one of usage, configuration or output;
-/// the end of a run is a code.
+/// Runs the command, and returns its exit code. Errors are those of usage, configuration and
+/// output; the end of a run is an exit code.
 pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
     let config = &setup::Sources {
         config: cli.config,
@@ -57,6 +60,10 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Doctor { json } => crate::doctor::execute(config, json).await,
         Command::Trust { forget } => trust::execute(config, forget).await,
         Command::Auth(args) => crate::auth::execute(config, args).await,
+        Command::Schema => {
+            print::out(&crate::schema::text())?;
+            Ok(0)
+        }
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "callgate", &mut text);
@@ -113,7 +120,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
-    setup::tell_unmatched(&gate, dry_run.as_ref());
+    setup::print_unmatched(&gate, dry_run.as_ref());
     let granted = if args.grant {
         grants::for_run(&gate, &cancel, request).await?
     } else {
@@ -132,12 +139,12 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     progress::clear();
     let written = output.end(&mut report);
     let code = print_report(&report, args.json).and_then(|code| written.map(|()| code));
-    setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
+    setup::note_missing_tools(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
     code
 }
 
-/// Adds the caller and the asker: the person at the terminal, if there is one.
+/// Adds the person at the terminal, if there is one, as caller and asker.
 fn at_terminal(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     let builder = builder.caller(Arc::new(TerminalCaller::new()));
     if !flags.yes && is_attended() {
@@ -153,8 +160,8 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
     } else {
         print::out(&report.printed().to_string())?;
         for block in &report.emitted {
-            let summary = callgate::present::harmless(&block.summary());
-            print::err(&format!("emitted: {summary}; --json has it\n"));
+            let summary = callgate_text::harmless(&block.summary());
+            print::err(&format!("emitted: {summary}; --json prints it\n"));
         }
         print::err(&report.problems().to_string());
     }
@@ -169,9 +176,9 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
     Ok(report.status.exit_code())
 }
 
-/// The advice where a rule that should forbid something matches no tool.
-const UNMATCHED: &str = "note: to go on without it, --allow-unmatched-rules, or \"allowUnmatched\": \
-     true in \"permissions\"\n";
+/// The advice for a deny rule, or other restriction, that matches no tool.
+const UNMATCHED: &str = "note: to continue without it, use --allow-unmatched-rules, or \
+     \"allowUnmatched\": true in \"permissions\"\n";
 
 async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = setup::configuration(config).await?;
@@ -198,28 +205,23 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
-    setup::tell_problems(&gate);
+    setup::print_problems(&gate);
     let preview = match gate.preview(request).await {
         Ok(preview) => preview,
         Err(report) => {
             gate.shutdown().await;
             let code = print_report(&report, args.json);
-            setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
+            setup::note_missing_tools(config.as_ref(), &gate, &source, report.status);
             return code;
         }
     };
-    print::err(&preview.warnings());
-    if args.json {
-        print::json(&preview)?;
-    } else {
-        print::out(&preview_text(&preview))?;
-    }
+    print_preview(&preview, args.json)?;
     let status = if preview.unknown.is_empty() {
         preview.status()
     } else {
         Status::Failed
     };
-    setup::tell_what_was_missing(config.as_ref(), &gate, &source, status);
+    setup::note_missing_tools(config.as_ref(), &gate, &source, status);
     let granted = if args.grant {
         grants::for_good(&gate, &cancel, &preview).await
     } else {
@@ -227,10 +229,11 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     };
     gate.shutdown().await;
     if !granted? {
-        let message = "the granting was cancelled; nothing is allowed for good";
-        return Ok(setup::cancelled(message));
+        return Ok(setup::cancelled(
+            "--grant was cancelled; nothing was written",
+        ));
     }
-    // A run has an asker only with a terminal.
+    // Without a terminal, a run has no asker.
     let status = if is_attended() {
         preview.status()
     } else {
@@ -239,21 +242,30 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     Ok(status.exit_code())
 }
 
+fn print_preview(preview: &Preview, json: bool) -> anyhow::Result<()> {
+    print::err(&preview.warnings());
+    if json {
+        print::json(preview)
+    } else {
+        print::out(&preview_text(preview))
+    }
+}
+
 fn preview_text(preview: &Preview) -> String {
     let mut text = String::new();
     if preview.tools.is_empty() && preview.missing.is_empty() && preview.unknown.is_empty() {
         text.push_str("names no tool\n");
     }
     for tool in &preview.tools {
-        let (function, written) = (&tool.function, tool.written());
+        let (function, written) = (&tool.function, tool.script_name());
         let (line, because) = (tool.line, &tool.because);
         text += &if written == *function {
             format!("{function} (line {line}): {because}\n")
         } else {
-            format!("{written} (line {line}, to rules {function}): {because}\n")
+            format!("{written} (line {line}, in rules {function}): {because}\n")
         };
     }
-    let asking = preview.tools.iter().filter(|tool| tool.lacks_leave());
+    let asking = preview.tools.iter().filter(|tool| tool.needs_grant());
     let allow = asking.map(|tool| format!(" --allow {}", shell_word(&tool.function)));
     let allow: String = allow.collect();
     if !allow.is_empty() {
@@ -282,7 +294,7 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     let all = args.tools.is_empty();
     let chosen = |function: &str| all || args.tools.iter().any(|tool| tool == function);
     if args.rust {
-        let types = gate.rust_types(chosen);
+        let types = gate.view().rust_types(chosen);
         for problem in &types.problems {
             print::error(problem);
         }
@@ -291,7 +303,7 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     }
     let text = gate.declarations(args.detail, chosen);
     if args.detail == Detail::Full {
-        print::out(&format!("{}\n", callgate::export::ambient_declarations()))?;
+        print::out(&format!("{}\n", callgate::faces::ambient_declarations()))?;
     }
     print::out(&text)?;
     Ok(0)
@@ -325,19 +337,12 @@ fn print_tools(gate: &Gate, json: bool) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The most bytes of a call's arguments that are read; servers get less.
+/// Bytes of a call's arguments that are read; the limit of servers is lower.
 const MAX_ARGUMENTS: u64 = 64 << 20;
 
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let config = setup::required_configuration(config).await?;
-    let arguments = match args.arguments.as_str() {
-        "-" => std::io::read_to_string(std::io::stdin().lock().take(MAX_ARGUMENTS))?,
-        _ => args.arguments,
-    };
-    let arguments = RawValue::from_string(arguments).context("the arguments are not JSON")?;
-    if !arguments.get().starts_with('{') {
-        bail!("the arguments must be a JSON object, such as '{{\"path\": \"README.md\"}}'");
-    }
+    let arguments = arguments(&args.arguments)?;
     let dry_run = setup::dry_run(&args.dry_run)?;
     let cancel = setup::cancel_on_signal()?;
     let flags = Flags {
@@ -354,20 +359,21 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return Ok(setup::cancelled(&unsent));
     };
+    let view = gate.view();
     tokio::select! {
-        () = gate.look_for(&args.tool) => {}
+        () = view.look_for(&args.tool) => {}
         () = cancel.cancelled() => {
             gate.shutdown().await;
             return Ok(setup::cancelled(&unsent));
         }
     }
-    // A tool that is only listed from an earlier time cannot be called either.
+    // A tool that is only in the cached list cannot be called either.
     let missing = missing_server(&gate, &args.tool).map(|missing| missing.tell());
     if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
         gate.shutdown().await;
         return Ok(code);
     }
-    setup::tell_unmatched(&gate, dry_run.as_ref());
+    setup::print_unmatched(&gate, dry_run.as_ref());
     let mut request = CallRequest::new(&args.tool, arguments).cancel_on(cancel);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
@@ -375,91 +381,119 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let called = gate.call_with(request).await;
     progress::clear();
     gate.shutdown().await;
+    print_call(&gate, &args.tool, called)
+}
+
+/// Reads the arguments of `call`: a JSON object, or `-` for standard input.
+fn arguments(text: &str) -> anyhow::Result<Box<RawValue>> {
+    let text = match text {
+        "-" => std::io::read_to_string(std::io::stdin().lock().take(MAX_ARGUMENTS))?,
+        _ => text.to_owned(),
+    };
+    let arguments = RawValue::from_string(text).context("the arguments are not JSON")?;
+    if !arguments.get().starts_with('{') {
+        bail!("the arguments must be a JSON object, such as '{{\"path\": \"README.md\"}}'");
+    }
+    Ok(arguments)
+}
+
+/// Prints a call's result or error, and returns the exit code.
+fn print_call(gate: &Gate, tool: &str, called: CallOutcome) -> anyhow::Result<u8> {
+    let code = match called.result.as_ref().err().map(|error| &error.kind) {
+        Some(CallErrorKind::Protocol { code, .. }) => Some(*code),
+        _ => None,
+    };
     // A lazy server is first started by the call.
-    if let Err(error) = &called.result
-        && matches!(
-            error.kind,
-            CallErrorKind::Protocol {
-                code: code::CONNECTION_CLOSED,
-                ..
-            }
-        )
-        && let Some(missing) = missing_server(&gate, &args.tool)
+    if code == Some(code::CONNECTION_CLOSED)
+        && let Some(missing) = missing_server(gate, tool)
     {
         return Ok(missing.tell());
     }
     print::err(&called.problems());
-    match called.result {
+    let error = match called.result {
         Ok(result) => {
             print::out(&format!("{}\n", result.get()))?;
-            Ok(0)
+            return Ok(0);
         }
+        Err(error) => error,
+    };
+    if !matches!(error.kind, CallErrorKind::DryRun { .. }) {
+        print::error(&indented(&error.to_string()));
+    }
+    if code == Some(code::REFUSED) {
+        print::err(UNMATCHED);
+        return Ok(crate::exit::USAGE);
+    }
+    let status = match error.kind {
+        CallErrorKind::Denied(_) => Status::Denied,
+        CallErrorKind::DryRun { .. } => Status::DryRun,
+        CallErrorKind::Cancelled { .. } => Status::Cancelled,
+        _ => Status::Failed,
+    };
+    Ok(status.exit_code())
+}
+
+/// The gate of `serve` over stdio, once there is a configuration; `None` after a printed error.
+async fn stdio_gate(
+    loaded: impl Future<Output = setup::Loaded>,
+    args: ServeArgs,
+    caller: Arc<dyn Caller>,
+) -> Option<Arc<Gate>> {
+    let loaded = loaded.await;
+    let workers = setup::serve_workers(1, &loaded, &args.limits);
+    let built = async {
+        let builder = crate::serve_http::builder(&loaded.config, &args, caller)?;
+        anyhow::Ok(builder.workers(workers.clone()).build().await?)
+    };
+    let (built, jail) = tokio::join!(built, setup::jail_line(&workers));
+    print::err(&jail);
+    match built {
+        Ok(gate) => Some(setup::serving(gate)),
         Err(error) => {
-            if !matches!(error.kind, CallErrorKind::DryRun { .. }) {
-                print::error(&callgate::present::indented(&error.to_string()));
-            }
-            Ok(match error.kind {
-                CallErrorKind::Protocol {
-                    code: code::REFUSED,
-                    ..
-                } => {
-                    print::err(UNMATCHED);
-                    crate::exit::USAGE
-                }
-                CallErrorKind::Denied(_) => Status::Denied.exit_code(),
-                CallErrorKind::DryRun { .. } => Status::DryRun.exit_code(),
-                CallErrorKind::Cancelled { .. } => Status::Cancelled.exit_code(),
-                _ => Status::Failed.exit_code(),
-            })
+            print::error(&format!("{error:#}"));
+            None
         }
     }
 }
 
-/// The time that a gate has to be built after the client has left.
-const LAST_WORD: Duration = Duration::from_secs(2);
+/// Time to finish building a gate after the client has left, so that its error is printed.
+const BUILD_GRACE: Duration = Duration::from_secs(2);
 
 async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     setup::check_nesting()?;
     if args.http.http.is_some() {
-        let config = setup::required_configuration(sources).await?;
-        return crate::serve_http::serve(config, args).await;
+        let loaded = setup::required_with_serve(sources).await?;
+        return crate::serve_http::serve(loaded, args).await;
     }
-    let served = trust::Served::load(sources)?;
+    serve_stdio(sources, args).await
+}
+
+async fn serve_stdio(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
+    let loaded = trust::load_unattended(sources)?;
     let cancel = setup::cancel_on_signal()?;
     let client = callgate_serve::AnyClient::default();
-    let options = match served.config() {
-        Some(config) => {
-            let options = setup::serve_options(config, &args);
-            setup::tell_blind_flow_rules(config, options.mode);
+    let options = match &loaded {
+        Some(loaded) => {
+            let options = setup::serve_options(loaded, &args);
+            setup::warn_of_unused_flows(&loaded.config, options.mode);
             options
         }
-        // The file has no say before it is accepted.
-        None => setup::serve_options(&Config::default(), &args),
+        // The file is not used before it is accepted.
+        None => setup::serve_options(&setup::Loaded::default(), &args),
     };
-    let (config, waits) = served.split(sources);
-    let caller = Arc::new(client.clone());
-    let gate = async move {
-        let config = config.await;
-        let workers = setup::serve_workers(1, &config, &args.limits);
-        let built = async {
-            let builder = crate::serve_http::builder(&config, &args, caller)?;
-            anyhow::Ok(builder.workers(workers.clone()).build().await?)
-        };
-        let (built, jail) = tokio::join!(built, setup::jail_line(&workers));
-        print::err(&jail);
-        match built {
-            Ok(gate) => Some(setup::serving(gate)),
-            Err(error) => {
-                print::error(&format!("{error:#}"));
-                None
-            }
+    let (loaded, waits) = match loaded {
+        Some(loaded) => (std::future::ready(loaded).boxed(), None),
+        None => {
+            let (loaded, waits) = trust::when_accepted(sources);
+            (loaded, Some(waits))
         }
     };
+    let gate = stdio_gate(loaded, args, Arc::new(client.clone()));
     let gate = gate.boxed().shared();
     let ready = gate.clone();
     if std::io::stdin().is_terminal() {
         print::err(
-            "callgate speaks MCP on standard input, to the client that starts it; for HTTP, --http\n",
+            "callgate serve expects an MCP client on standard input; to serve HTTP, use --http\n",
         );
     }
     let ready = async move {
@@ -477,8 +511,8 @@ async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             if is_waiting.is_some_and(|waits| waits().is_some()) {
                 return Ok(0);
             }
-            // A client that leaves at once does not hide a configuration that cannot work.
-            match tokio::time::timeout(LAST_WORD, gate.clone()).await {
+            // If the client leaves at once, a configuration error is still reported.
+            match tokio::time::timeout(BUILD_GRACE, gate.clone()).await {
                 Ok(None) => crate::exit::USAGE,
                 _ => 0,
             }

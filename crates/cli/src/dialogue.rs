@@ -1,29 +1,30 @@
-//! Questions of commands at the terminal, one after the other.
+//! Questions of the commands `init` and `trust` at the terminal.
 
 use anyhow::{Context as _, bail};
-use callgate::present::harmless;
+use callgate_text::harmless;
 
 use crate::terminal::{self, Conversation};
 
-/// A conversation in which questions of `init` and `trust` are asked.
+const ENDED: &str = "the terminal has ended; nothing was written";
+
+/// A conversation that escapes what it shows, and fails with the terminal.
 pub struct Dialogue(Conversation);
 
 impl Dialogue {
-    /// `None` without a terminal, or if the answers are known.
+    /// Begins a conversation; `None` without a terminal, or if flags answer all questions.
     pub async fn begin(is_answered: bool) -> anyhow::Result<Option<Self>> {
         if is_answered || !terminal::is_attended() {
             return Ok(None);
         }
         let begun = Conversation::begin().await;
-        Ok(Some(Self(begun.context("the terminal is gone")?)))
+        Ok(Some(Self(begun.context("the terminal has ended")?)))
     }
 
-    /// Shows a text, made harmless.
     pub async fn show(&self, text: &str) -> anyhow::Result<()> {
         Ok(self.0.show(&harmless(text)).await?)
     }
 
-    /// Asks until `read` takes the answer.
+    /// Asks until `read` accepts the answer.
     pub async fn ask<T>(
         &mut self,
         prompt: &str,
@@ -32,21 +33,16 @@ impl Dialogue {
     ) -> anyhow::Result<T> {
         let prompt = harmless(&format!("└ {prompt}: "));
         let answer = self.0.choose(&prompt, keys, read).await?;
-        answer.context("the terminal is gone; nothing was written")
+        answer.context(ENDED)
     }
 
-    /// Asks for a yes or a no.
+    /// Asks a question for yes or no.
     pub async fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
-        let prompt = format!("{question} [y] yes  [n] no");
-        let read = |answer: &str| match answer {
-            "y" | "yes" => Some(true),
-            "n" | "no" => Some(false),
-            _ => None,
-        };
-        self.ask(&prompt, &["y", "n"], read).await
+        let answer = self.0.agrees(&harmless(question)).await?;
+        answer.context(ENDED)
     }
 
-    /// Ends the command unless the person agrees.
+    /// Returns an error unless the person agrees.
     pub async fn agree_or_end(&mut self, question: &str) -> anyhow::Result<()> {
         if !self.agrees(question).await? {
             bail!("nothing was written");

@@ -1,67 +1,69 @@
-//! `callgate doctor`: everything that a run needs is tried, and what is not fine says what to do.
+//! `callgate doctor`: tries everything that a run needs, and advises how to fix what is missing.
 
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
 use callgate::config::{Config, ConfigError};
-use callgate::sandbox::{Jail, JailLayer, JailOptions, WorkerProgram};
-use callgate::{CheckMode, Connect, Gate, RunReport, ServerSpec, Transport, Workers};
-use callgate::{auth, present::indented};
+use callgate::faces::auth;
+use callgate::faces::{Connect, Transport, Workers};
+use callgate::faces::{Jail, JailLayer, JailOptions, WorkerProgram};
+use callgate::settings::CheckMode;
+use callgate::{Gate, RunReport, ServerSpec};
+use callgate_text::indented;
 use futures::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::setup::{self, Flags, Sources};
+use crate::setup::{self, Flags, Loaded, Sources};
 use crate::trust::NotAccepted;
 use crate::{print, progress};
 
-/// A script that needs the worker, V8 and the type check, and no tool.
+/// A script that uses the worker, V8 and the type check, but no tool.
 const SCRIPT: &str = "const answer: number = 42;\nreturn answer;\n";
 
 /// The findings of `doctor`.
 #[derive(Serialize)]
 pub struct Checkup {
     version: &'static str,
-    /// True if nothing is missing that runs need.
+    /// True if runs have everything that they need.
     pub ok: bool,
     checks: Vec<Check>,
 }
 
-/// One line.
+/// One line of the output.
 #[derive(Serialize)]
 struct Check {
     /// The subject, such as `kernel` or `server git`.
     what: String,
-    state: State,
+    state: Outcome,
     says: String,
-    /// The advice, unless `says` ends with it.
+    /// The advice, unless `says` contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
-    /// The same for programs.
+    /// The finding for programs.
     #[serde(skip_serializing_if = "Value::is_null")]
     facts: Value,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum Outcome {
     Ok,
-    /// Runs go on without it.
+    /// Runs work without it.
     Warning,
-    /// Runs, or those with this server, fail.
+    /// Runs fail without it, or those that use this server.
     Missing,
 }
 
-/// Prints the checkup; 1 if something is missing.
+/// Prints the findings, and returns 1 if something is missing.
 pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
     let cancel = setup::cancel_on_signal()?;
     let checkup = async {
-        let config = setup::load(sources).await;
-        match config {
-            // Trying it would start its servers.
+        match setup::load(sources).await {
+            // A file that is not accepted must not start servers.
             Err(error) if error.is::<NotAccepted>() => Err(error),
-            config => Ok(Checkup::make(config).await),
+            loaded => Ok(Checkup::make(loaded).await),
         }
     };
     let checkup = tokio::select! {
@@ -77,8 +79,8 @@ pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
 }
 
 impl Checkup {
-    /// Tries everything with what was loaded, the servers side by side.
-    pub async fn make(loaded: anyhow::Result<Option<Config>>) -> Self {
+    /// Tries everything with what was loaded, the servers concurrently.
+    pub async fn make(loaded: anyhow::Result<Option<Loaded>>) -> Self {
         let mut checkup = Self {
             version: env!("CARGO_PKG_VERSION"),
             ok: true,
@@ -91,37 +93,35 @@ impl Checkup {
             kernel.trim(),
             std::env::consts::ARCH
         );
-        checkup.add("kernel", State::Ok, kernel);
+        checkup.add("kernel", Outcome::Ok, kernel);
         let config = checkup.configuration(loaded);
         let workers = setup::workers(0, config.as_ref(), None);
         checkup.sandbox(config.as_ref(), &workers).await;
         checkup.gate(config.as_ref(), workers).await;
         progress::clear();
-        checkup.ok = checkup.checks.iter().all(|it| it.state != State::Missing);
+        checkup.ok = checkup.checks.iter().all(|it| it.state != Outcome::Missing);
         checkup
     }
 
-    fn add(&mut self, what: &str, state: State, says: impl Into<String>) -> &mut Check {
-        self.checks.push(Check::new(what, state, says));
-        let last = self.checks.len() - 1;
-        &mut self.checks[last]
+    fn add(&mut self, what: &str, state: Outcome, says: impl Into<String>) -> &mut Check {
+        self.checks.push_mut(Check::new(what, state, says))
     }
 
-    fn configuration(&mut self, loaded: anyhow::Result<Option<Config>>) -> Option<Config> {
+    fn configuration(&mut self, loaded: anyhow::Result<Option<Loaded>>) -> Option<Config> {
         const WHAT: &str = "config";
         let config = match loaded {
-            Ok(config) => config,
+            Ok(loaded) => loaded.map(|loaded| loaded.config),
             Err(error) => {
                 let problems = error.downcast_ref().map(ConfigError::problems);
                 let problems = problems.map(|all| all.map(ToString::to_string).collect());
                 for problem in problems.unwrap_or_else(|| vec![format!("{error:#}")]) {
-                    self.add(WHAT, State::Missing, problem);
+                    self.add(WHAT, Outcome::Missing, problem);
                 }
                 return None;
             }
         };
         let Some(config) = config else {
-            self.add(WHAT, State::Missing, setup::NO_CONFIGURATION);
+            self.add(WHAT, Outcome::Missing, setup::NO_CONFIGURATION);
             return None;
         };
         let is_left_out = |name: &&String| config.left_out.iter().any(|it| it.server == **name);
@@ -132,18 +132,18 @@ impl Checkup {
         if !off.is_empty() {
             says += &format!(", and turned off: {}", off.join(", "));
         }
-        self.add(WHAT, State::Ok, says).facts = json!({ "path": config.path, "off": off });
+        self.add(WHAT, Outcome::Ok, says).facts = json!({ "path": config.path, "off": off });
         if servers == 0 {
             let advice = "write servers under \"mcpServers\", or run `callgate init --force`";
-            self.add(WHAT, State::Warning, "it names no server that is on")
+            self.add(WHAT, Outcome::Warning, "it names no server that is on")
                 .advise(advice);
         }
         for warning in &config.warnings {
-            self.add(WHAT, State::Warning, warning.to_string());
+            self.add(WHAT, Outcome::Warning, warning.to_string());
         }
         for left_out in &config.left_out {
             let what = format!("server {}", left_out.server);
-            self.add(&what, State::Missing, left_out.problem.to_string());
+            self.add(&what, Outcome::Missing, left_out.problem.to_string());
         }
         Some(config)
     }
@@ -153,11 +153,15 @@ impl Checkup {
         let options = config.map(|config| config.jail.clone()).unwrap_or_default();
         let jail = match workers.jail().await {
             Ok(jail) => {
-                self.add(WHAT, State::Ok, jail.to_string()).facts = json!(jail);
+                self.add(WHAT, Outcome::Ok, jail.to_string()).facts = json!(jail);
                 Some(jail)
             }
             Err(reason) => {
-                self.add(WHAT, State::Missing, format!("no script can run: {reason}"));
+                self.add(
+                    WHAT,
+                    Outcome::Missing,
+                    format!("no script can run: {reason}"),
+                );
                 let mut any = options.clone();
                 any.required.clear();
                 let limits = setup::limits(config, None);
@@ -167,8 +171,12 @@ impl Checkup {
         };
         for layer in JailLayer::ALL {
             if let Some((why, advice)) = jail.as_ref().and_then(|it| absence(layer, it, &options)) {
-                self.add(WHAT, State::Warning, format!("no {}: {why}", layer.name()))
-                    .advise(&advice);
+                self.add(
+                    WHAT,
+                    Outcome::Warning,
+                    format!("no {}: {why}", layer.name()),
+                )
+                .advise(&advice);
             }
         }
     }
@@ -177,7 +185,7 @@ impl Checkup {
         let mode = config.and_then(|config| config.check.mode);
         let mode = mode.unwrap_or_default();
         let flags = Flags {
-            // A script shows whether the worker works, also where the check does not.
+            // A failed check must not hide whether the worker works.
             check: Some(if mode == CheckMode::Off {
                 CheckMode::Off
             } else {
@@ -200,7 +208,7 @@ impl Checkup {
             Ok(gate) => gate,
             Err(error) => {
                 let error: anyhow::Error = error;
-                self.add("config", State::Missing, format!("{error:#}"));
+                self.add("config", Outcome::Missing, format!("{error:#}"));
                 return;
             }
         };
@@ -230,45 +238,51 @@ impl Checkup {
             None => {
                 let ms = report.total_ms;
                 let says = format!("a script ran in V8 in {ms} ms");
-                self.add("worker", State::Ok, says).facts = json!({ "ms": ms });
+                self.add("worker", Outcome::Ok, says).facts = json!({ "ms": ms });
             }
             Some(error) => {
-                let says = format!("a script of one line failed: {}", error.message);
-                self.add("worker", State::Missing, says);
+                let says = format!("a test script failed: {}", error.message);
+                self.add("worker", Outcome::Missing, says);
             }
         }
         let unchecked = report.check.as_ref().and_then(|it| it.reason.clone());
-        let program = unchecked.map_or_else(|| gate.typescript(), Err);
+        let program = match unchecked {
+            Some(reason) => Err(reason),
+            None => gate.view().typescript().map_err(|why| why.to_string()),
+        };
         let (state, says) = match (mode, program) {
             (CheckMode::Off, _) => (
-                State::Ok,
+                Outcome::Ok,
                 "the check is off in the configuration".to_owned(),
             ),
-            (_, Ok(program)) => (State::Ok, program),
-            (CheckMode::Require, Err(reason)) => (State::Missing, reason),
-            (_, Err(reason)) => (State::Warning, reason),
+            (_, Ok(program)) => (Outcome::Ok, program),
+            (CheckMode::Require, Err(reason)) => (Outcome::Missing, reason),
+            (_, Err(reason)) => (Outcome::Warning, reason),
         };
         self.add("types", state, says);
     }
 
     fn rules(&mut self, gate: &Gate, config: &Config) {
-        let uncached = gate.cache_folder().err();
+        let uncached = gate.view().cache_folder().err().map(|why| why.to_string());
         for warning in gate.warnings() {
             if Some(&warning) != uncached.as_ref() {
-                self.add("tools", State::Warning, warning)
-                    .advise("tell the author of the server; its other tools work");
+                self.add("tools", Outcome::Warning, warning)
+                    .advise("report it to the author of the server; its other tools work");
             }
         }
-        let (unmatched, void) = (gate.unmatched_rules(), gate.void_rules());
+        let (unmatched, forbidding) = (
+            gate.unmatched_rules(),
+            gate.view().unmatched_forbidding_rules(),
+        );
         if unmatched.is_empty() {
-            let says = "each is about a tool, as far as servers have started";
-            self.add("rules", State::Ok, says);
+            let says = "each rule matches a tool, as far as servers have started";
+            self.add("rules", Outcome::Ok, says);
         }
         for rule in unmatched {
-            let state = if !config.allow_unmatched && void.contains(&rule) {
-                State::Missing
+            let state = if !config.allow_unmatched && forbidding.contains(&rule) {
+                Outcome::Missing
             } else {
-                State::Warning
+                Outcome::Warning
             };
             self.add("rules", state, rule)
                 .advise("correct or remove it");
@@ -277,25 +291,27 @@ impl Checkup {
 
     async fn ledger(&mut self, config: &Config, workers: Workers) {
         let Some(ledger) = config.ledger.clone() else {
-            let says = "no file; the report of a run has its calls";
-            self.add("ledger", State::Ok, says);
+            let says = "no file; a run's report contains its calls";
+            self.add("ledger", Outcome::Ok, says);
             return;
         };
         let shown = ledger.0.display().to_string();
         let gate = Gate::builder().workers(workers).check(CheckMode::Off);
-        match gate.ledger(Some(ledger)).build().await {
-            Ok(_) => self.add("ledger", State::Ok, shown),
-            Err(error) => self.add("ledger", State::Missing, error.to_string()),
+        match gate.ledger_file(Some(ledger)).build().await {
+            Ok(_) => self.add("ledger", Outcome::Ok, shown),
+            Err(error) => self.add("ledger", Outcome::Missing, error.to_string()),
         };
     }
 
     fn cache(&mut self, gate: &Gate) {
-        match gate.cache_folder() {
-            Ok(Some(folder)) => self.add("cache", State::Ok, folder.display().to_string()),
-            Ok(None) => self.add("cache", State::Ok, "off in the configuration"),
+        match gate.view().cache_folder() {
+            Ok(Some(folder)) => self.add("cache", Outcome::Ok, folder.display().to_string()),
+            Ok(None) => self.add("cache", Outcome::Ok, "off in the configuration"),
             Err(reason) => self
-                .add("cache", State::Warning, reason)
-                .advise("make the folder writable, or name another one under \"cache\", \"path\""),
+                .add("cache", Outcome::Warning, reason.to_string())
+                .advise(
+                    "make the folder writable, or set \"path\" in \"cache\" to a different one",
+                ),
         };
     }
 
@@ -307,28 +323,28 @@ impl Checkup {
         for check in &self.checks {
             let (what, says) = (&check.what, &check.says);
             let state = match check.state {
-                State::Ok => "ok",
-                State::Warning => "warning",
-                State::Missing => "MISSING",
+                Outcome::Ok => "ok",
+                Outcome::Warning => "warning",
+                Outcome::Missing => "MISSING",
             };
-            // The last words of a server are lines of their own.
+            // The stderr of a server is shown on lines of its own.
             let then = if says.contains('\n') { "\n" } else { "; " };
             let advice = check.advice.iter().map(|advice| format!("{then}{advice}"));
             let advice: String = advice.collect();
             let line = indented(&format!("{state:7}  {what:width$}  {says}{advice}"));
-            text += &format!("{}\n", callgate::present::undrawn(&line));
+            text += &format!("{}\n", callgate_text::undrawn(&line));
         }
         text += if self.ok {
             "everything that a run needs is there\n"
         } else {
-            "something is MISSING that runs need\n"
+            "something that runs need is MISSING\n"
         };
         text
     }
 }
 
 impl Check {
-    fn new(what: &str, state: State, says: impl Into<String>) -> Self {
+    fn new(what: &str, state: Outcome, says: impl Into<String>) -> Self {
         Self {
             what: what.to_owned(),
             state,
@@ -344,7 +360,7 @@ impl Check {
     }
 }
 
-/// Starts one server.
+/// Starts one server, and checks its login.
 async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
     let began = Instant::now();
     let enabled = gate.enable(&spec.name).await;
@@ -355,7 +371,7 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
         Transport::Stdio(_) => ("started", "start its command by hand to see more"),
         Transport::Http(_) => (
             "answered",
-            "see that it runs, and that its \"url\" is right",
+            "check that it runs, and that its \"url\" is right",
         ),
     };
     match enabled {
@@ -365,7 +381,7 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
             let login_says = login.iter().map(|login| format!(", {login}"));
             let login_says: String = login_says.collect();
             let says = format!("{verb} in {ms} ms, MCP {revision}, {tools}{login_says}");
-            let mut check = Check::new(&what, State::Ok, says);
+            let mut check = Check::new(&what, Outcome::Ok, says);
             check.facts =
                 json!({ "ms": ms, "revision": revision, "tools": server.tools, "login": login });
             check
@@ -376,7 +392,7 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
             let reason = reason.map_or_else(|| error.to_string(), |it| it.reason);
             let named = format!("server `{}` ", spec.name);
             let says = reason.strip_prefix(&named).unwrap_or(&reason);
-            let mut check = Check::new(&what, State::Missing, says);
+            let mut check = Check::new(&what, Outcome::Missing, says);
             check.advise(advice).facts = json!({ "login": login });
             check
         }
@@ -389,7 +405,7 @@ async fn login(spec: &ServerSpec) -> Option<String> {
     Some(match auth::status(spec).await {
         Ok(Some(status)) if status.expired && !status.renewable => {
             let name = &spec.name;
-            format!("its login has ended; run `callgate auth login {name}`")
+            format!("its login has expired; run `callgate auth login {name}`")
         }
         Ok(Some(_)) => "logged in".to_owned(),
         Ok(None) => "not logged in".to_owned(),
@@ -402,25 +418,14 @@ fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(Stri
     if jail.has(layer) {
         return None;
     }
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    // The setting of the kernel that is so, and the one that permits user namespaces.
-    let forbids = |(name, off, _): &&(&str, &str, &str)| {
-        let value = read(&format!("/proc/sys/{}", name.replace('.', "/")));
-        value.is_some_and(|value| value.trim() == *off)
-    };
-    let settings = [
-        ("user.max_user_namespaces", "0", "10000"),
-        ("kernel.unprivileged_userns_clone", "0", "1"),
-        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
-    ];
-    let modules = || read("/sys/kernel/security/lsm");
+    let modules = || std::fs::read_to_string("/sys/kernel/security/lsm");
     let (why, advice) = match layer {
         _ if !options.layers.contains(&layer) => (
             "it is off in the configuration",
             "remove \"level\" from \"sandbox\"",
         ),
-        _ if !cfg!(target_os = "linux") => ("it is available on Linux alone", "use Linux"),
-        JailLayer::Landlock if modules().is_some_and(|it| !it.contains("landlock")) => (
+        _ if !cfg!(target_os = "linux") => ("it is available on Linux only", "use Linux"),
+        JailLayer::Landlock if modules().is_ok_and(|it| !it.contains("landlock")) => (
             "the kernel was started without it",
             "add landlock to `lsm=` on the kernel's command line",
         ),
@@ -432,17 +437,7 @@ fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(Stri
             "the kernel was built without it",
             "use a kernel with CONFIG_SECCOMP_FILTER",
         ),
-        JailLayer::Namespaces => match settings.iter().find(forbids) {
-            Some((name, off, on)) => {
-                let why = format!("the kernel's setting {name} is {off}");
-                let advice = format!("it is an extra; `sysctl {name}={on}` permits it");
-                return Some((why, advice));
-            }
-            None => (
-                "the kernel or a container forbids user namespaces",
-                "it is an extra: nothing has to be done",
-            ),
-        },
+        JailLayer::Namespaces => return Some(namespaces_absence()),
         _ => (
             "the kernel or a container refuses it",
             "permit the system call seccomp in the container",
@@ -451,6 +446,31 @@ fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(Stri
     Some((why.to_owned(), advice.to_owned()))
 }
 
-fn count(number: usize, thing: &str) -> String {
+/// Why user namespaces are not available, and what to do.
+fn namespaces_absence() -> (String, String) {
+    // A setting, its value that forbids user namespaces, and one that permits them.
+    let settings = [
+        ("user.max_user_namespaces", "0", "10000"),
+        ("kernel.unprivileged_userns_clone", "0", "1"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    let forbids = |(name, off, _): &&(&str, &str, &str)| {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        std::fs::read_to_string(path).is_ok_and(|value| value.trim() == *off)
+    };
+    match settings.iter().find(forbids) {
+        Some((name, off, on)) => (
+            format!("the kernel's setting {name} is {off}"),
+            format!("it is optional; `sysctl {name}={on}` permits it"),
+        ),
+        None => (
+            "the kernel or a container forbids user namespaces".to_owned(),
+            "it is optional: no action is needed".to_owned(),
+        ),
+    }
+}
+
+/// A number with a noun.
+pub fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }

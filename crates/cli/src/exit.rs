@@ -1,8 +1,7 @@
-//! Exit codes besides those of a run's status.
+//! Exit codes, besides those of a run's status.
 
-/// Usage and configuration errors; clap uses the same code.
+/// The exit code of usage and configuration errors, also in clap.
 pub const USAGE: u8 = 2;
 
-/// A command that Ctrl-C or another signal ended, as shells count it. A cancelled run has the
-/// same code.
+/// The exit code of a command that a signal such as Ctrl-C ended; also of a cancelled run.
 pub const INTERRUPTED: u8 = 130;

@@ -1,22 +1,33 @@
-//! `callgate export`: the tools in a provider's form.
+//! `callgate export`: prints the tools in the format of a provider's API.
 
 use callgate::Gate;
-use callgate::rule::Pattern;
+use callgate::faces::Pattern;
 
 use crate::args::ExportArgs;
 use crate::{names, print, setup};
 
-/// Prints the array, and notes on standard error.
+/// Prints the array to standard output, and notes to standard error.
 pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     let one_of = |patterns: &[Pattern], function: &str| {
-        patterns.iter().any(|pattern| pattern.matches(function))
+        patterns
+            .iter()
+            .any(|pattern| gate.view().matches(pattern, function))
     };
     let tools = gate.tools();
     let patterns = args.tools.iter().chain(&args.load);
     let unmatched = patterns
-        .filter(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)))
-        .map(|pattern| (pattern.as_str(), gate.unmatched_message(pattern.as_str())));
-    // Without a server, no pattern can be checked.
+        .filter(|pattern| {
+            !tools
+                .iter()
+                .any(|tool| gate.view().matches(pattern, &tool.function))
+        })
+        .map(|pattern| {
+            (
+                pattern.as_str(),
+                gate.view().unmatched_message(pattern.as_str()),
+            )
+        });
+    // Patterns can be checked only if a server has started.
     if !setup::lacks_all_servers(gate)
         && let Some(code) = names::no_such_tools(gate, unmatched)
     {
@@ -24,11 +35,11 @@ pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     }
     if args.defer && !args.format.defers() {
         print::error(&format!(
-            "{} has no search of its own, so every tool is loaded at once",
+            "{} cannot search for tools, so every tool is loaded at once",
             args.format
         ));
     }
-    let exported = gate.export(
+    let exported = gate.view().export(
         args.format,
         |function| args.tools.is_empty() || one_of(&args.tools, function),
         |function| args.defer && !one_of(&args.load, function),
@@ -38,7 +49,7 @@ pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     }
     for (name, function) in &exported.renamed {
         print::error(&format!(
-            "{function} is called {name} there: the provider does not take its name"
+            "{function} is named {name} there: the provider does not accept its name"
         ));
     }
     print::json(&exported.tools)?;

@@ -1,18 +1,19 @@
-//! Grants before a script runs: for the run, or for good.
+//! `--grant`: permissions that a person gives before a script runs.
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, takes_rules};
-use callgate::{
-    CancellationToken, CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest,
-};
+use callgate::dry_run::{Preview, PreviewedTool};
+use callgate::question::Grant;
+use callgate::settings::CheckMode;
+use callgate::{CancellationToken, Gate, RunReport, RunRequest};
 
-use crate::ask;
-use crate::print;
+use crate::doctor::count;
+use crate::{ask, print};
 
-/// Refuses `--grant` without a terminal; `instead` is the advice.
-pub fn need_terminal(instead: &str) -> anyhow::Result<()> {
+/// Refuses `--grant` without a terminal; `alternative` is the advice.
+pub fn need_terminal(alternative: &str) -> anyhow::Result<()> {
     if !crate::terminal::is_attended() {
-        bail!("--grant asks at a terminal, and there is none; run it in one, or {instead}");
+        bail!("--grant needs a terminal to ask at; run the command in one, or {alternative}");
     }
     Ok(())
 }
@@ -23,15 +24,15 @@ pub fn need_file(config: Option<&Config>) -> anyhow::Result<()> {
         && let Err(error) = takes_rules(&config.path)
     {
         bail!(
-            "--grant cannot write what you allow: {error}; to allow it in one run alone, \
+            "--grant cannot write your answers: {error}; to allow tools in one run only, use \
              `callgate run --grant`"
         );
     }
     Ok(())
 }
 
-/// The request with the grants that a person gives for its run, or the report of a script that
-/// cannot run. After a cancel there are no grants.
+/// Adds the grants that a person gives for this run to its request; without grants after a cancel.
+/// A script that cannot run gets its report.
 pub async fn for_run(
     gate: &Gate,
     cancel: &CancellationToken,
@@ -47,47 +48,47 @@ pub async fn for_run(
     Ok(Ok(granted.fold(request, RunRequest::grant)))
 }
 
-/// Writes what a person allows for good into the configuration file. False after a cancel.
+/// Writes the tools that a person allows always to the configuration file. False after a cancel.
 pub async fn for_good(
     gate: &Gate,
     cancel: &CancellationToken,
     preview: &Preview,
 ) -> anyhow::Result<bool> {
-    let Some(place) = gate.keeps_in() else {
+    let Some(place) = gate.view().keeps_in() else {
         bail!("there is no configuration file to write to; create a callgate.json");
     };
-    let granting = format!("allow them for good, in {place}");
-    let Some(granted) = chosen(cancel, preview, &granting).await? else {
+    let question = format!("allow them always, in {place}");
+    let Some(granted) = chosen(cancel, preview, &question).await? else {
         return Ok(false);
     };
     if granted.is_empty() {
         return Ok(true);
     }
-    gate.keep(&granted).await.map_err(anyhow::Error::msg)?;
-    let count = match granted.len() {
-        1 => "1 rule".to_owned(),
-        count => format!("{count} rules"),
-    };
+    gate.view()
+        .keep(&granted)
+        .await
+        .map_err(anyhow::Error::msg)?;
+    let count = count(granted.len(), "rule");
     print::err(&format!("wrote {count} to permissions.allow of {place}\n"));
     Ok(true)
 }
 
-/// The grants for the tools that a person chooses; `None` after a cancel.
+/// Grants for the tools that a person chooses; `None` after a cancel.
 async fn chosen(
     cancel: &CancellationToken,
     preview: &Preview,
-    granting: &str,
+    question: &str,
 ) -> anyhow::Result<Option<Vec<Grant>>> {
-    let asking = preview.tools.iter().filter(|tool| tool.lacks_leave());
+    let asking = preview.tools.iter().filter(|tool| tool.needs_grant());
     let asking: Vec<PreviewedTool> = asking.cloned().collect();
     if asking.is_empty() {
-        print::err("no tool that the script names would be asked about\n");
+        print::err("no tool that the script names needs approval\n");
         return Ok(Some(Vec::new()));
     }
     let chosen = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(None),
-        chosen = ask::choose(&asking, granting) => chosen,
+        chosen = ask::choose(&asking, question) => chosen,
     };
     let chosen = chosen.context("could not ask at the terminal")?;
     Ok(Some(chosen.iter().map(PreviewedTool::grant).collect()))

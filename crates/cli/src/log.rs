@@ -1,15 +1,15 @@
-//! The log on standard error. An event is one line, whatever servers' words are in it. During a
-//! question the log is held back.
+//! The log on standard error. Each event is one escaped line. During a question the log is held
+//! back.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::present::label;
+use callgate_text::label;
+use parking_lot::Mutex;
 
 /// Bytes that are held back during a question.
-const MOST_HELD: usize = 1 << 20;
+const MAX_HELD: usize = 1 << 20;
 
-/// The lines that are held back during a question. What is over the limit is lost.
+/// Lines that are held back during a question. Lines over the limit are lost.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
 /// Sets up logging.
@@ -19,7 +19,7 @@ pub fn begin(verbose: u8) {
         1 => "info",
         _ => "debug",
     };
-    // Only our own crates: logs of dependencies may quote headers.
+    // Only our own crates, because logs of dependencies may contain headers.
     let filter = tracing_subscriber::EnvFilter::new(format!(
         "off,callgate={level},callgate_servers={level}"
     ));
@@ -35,24 +35,24 @@ pub fn begin(verbose: u8) {
 
 /// Holds lines back until [`release`].
 pub fn hold() {
-    held().get_or_insert_default();
+    HELD.lock().get_or_insert_default();
 }
 
-/// Writes the lines that were held back, and later ones at once.
+/// Writes the lines that were held back, and stops holding lines back.
 pub fn release() {
-    let lines = held().take().unwrap_or_default();
+    let lines = HELD.lock().take().unwrap_or_default();
     let _ = io::stderr().write_all(lines.as_bytes());
 }
 
-/// The writer of events, one write each.
+/// A writer that gets one event per write.
 struct Log;
 
 impl Write for Log {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = line(&String::from_utf8_lossy(event));
-        // Locked until the line is written, so that no question begins in between.
-        match &mut *held() {
-            Some(lines) if lines.len() + line.len() <= MOST_HELD => lines.push_str(&line),
+        // The lock is held until the line is written, so that no question begins before that.
+        match &mut *HELD.lock() {
+            Some(lines) if lines.len() + line.len() <= MAX_HELD => lines.push_str(&line),
             Some(_) => {}
             None => io::stderr().write_all(line.as_bytes())?,
         }
@@ -64,12 +64,8 @@ impl Write for Log {
     }
 }
 
-fn held() -> MutexGuard<'static, Option<String>> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An event as one line. Characters that draw boxes are escaped, so that a wrapped line does not
-/// look like a question.
+/// An event as one line. Box-drawing characters are escaped, so that a wrapped line does not look
+/// like a question.
 fn line(event: &str) -> String {
     label(event, usize::MAX) + "\n"
 }

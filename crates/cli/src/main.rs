@@ -18,6 +18,7 @@ mod names;
 mod print;
 mod progress;
 mod rules;
+mod schema;
 mod script_output;
 mod search;
 mod serve_http;
@@ -33,13 +34,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Cli, Command};
 
-/// The time that the exit waits for children that were told to end, or killed.
-const LAST_CHILDREN: Duration = Duration::from_millis(500);
+/// Time that the exit waits for children that are ending.
+const CHILD_GRACE: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
-    // Before secrets are read: a taken-over worker runs as the same user.
+    // Before secrets are read, because a compromised worker runs as the same user.
     if let Err(error) = callgate::sandbox::forbid_inspection() {
-        print::error(&format!("could not protect its memory: {error}"));
+        print::error(&format!("could not protect the process's memory: {error}"));
         return ExitCode::from(exit::USAGE);
     }
     callgate_process::use_one_heap();
@@ -63,16 +64,16 @@ fn main() -> ExitCode {
                 exit::USAGE
             }
         });
-    // A thread may still read the terminal; it must not hold up the exit.
+    // A thread that still reads the terminal must not delay the exit.
     runtime.shutdown_background();
-    callgate_process::wait_for_children(LAST_CHILDREN);
+    callgate_process::wait_for_children(CHILD_GRACE);
     ExitCode::from(code)
 }
 
-/// The runtime: this thread, or over HTTP a thread for each processor.
+/// Builds a runtime on this thread, or for HTTP on a thread per processor.
 ///
-/// A call goes from task to task. On one thread none has to wake up another, which takes as long as
-/// the work of a call.
+/// A call passes through several tasks. On one thread no thread has to be woken for that, which
+/// would take as long as the work for the call.
 fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {
     let mut runtime = match command {
         Some(Command::Serve(args)) if args.http.http.is_some() => Builder::new_multi_thread(),

@@ -6,8 +6,10 @@ use crate::{print, setup};
 
 /// Prints the problem of each name that is not a tool, and returns the exit code.
 pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
-    let wrong = functions.iter().filter(|function| !gate.has_tool(function));
-    let unknown = |function: &String| gate.unknown_tool_message(function);
+    let wrong = functions
+        .iter()
+        .filter(|function| !gate.view().has_tool(function));
+    let unknown = |function: &String| gate.view().unknown_tool_message(function);
     no_such_tools(
         gate,
         wrong.map(|function| (function.as_str(), unknown(function))),
@@ -47,8 +49,8 @@ impl Fault {
 }
 
 fn not_named(gate: &Gate, function: &str, message: String) -> Fault {
-    let message = gate.kept_from_models(function).unwrap_or_else(|| {
-        let advice = match gate.disabled_server_of(function) {
+    let message = gate.view().kept_from_models(function).unwrap_or_else(|| {
+        let advice = match gate.view().disabled_server_of(function) {
             Some(_) => setup::TO_USE_A_SERVER,
             None => "`callgate tools` lists those there are",
         };
@@ -64,7 +66,7 @@ fn not_named(gate: &Gate, function: &str, message: String) -> Fault {
 
 /// The reason why the server of a tool is unavailable.
 pub fn missing_server(gate: &Gate, function: &str) -> Option<Fault> {
-    let server = gate.unavailable_server_of(function)?;
+    let server = gate.view().unavailable_server_of(function)?;
     Some(Fault {
         message: server.reason,
         code: Status::MissingServer.exit_code(),

@@ -1,30 +1,22 @@
-//! Printing. A closed pipe is no error, and texts of scripts and servers cannot steer the
-//! terminal, not even through another program such as `tee`.
+//! Printing. A closed pipe is not an error. Texts of scripts and servers cannot send control
+//! sequences to the terminal, not even through a program such as `tee`.
 
-use std::fmt;
 use std::fs::{File, FileType};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 
-use callgate::present::{harmless, undrawn};
+use callgate_text::{harmless, undrawn};
 use rustix::io::Errno;
 use serde::Serialize;
 
-/// Standard output could not be written. The command has done its work.
-#[derive(Debug)]
+/// The error if standard output cannot be written, after the command has done its work.
+#[derive(Debug, thiserror::Error)]
+#[error("could not write to standard output: {0}")]
 pub struct Unwritten(io::Error);
 
-impl fmt::Display for Unwritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "could not write to standard output: {}", self.0)
-    }
-}
-
-impl std::error::Error for Unwritten {}
-
-/// Writes to standard output. A reader that has gone, such as `head` or a closed terminal, is no
-/// error.
+/// Writes to standard output. It is not an error if the reader, such as `head` or the terminal, was
+/// closed.
 pub fn out(text: &str) -> anyhow::Result<()> {
     let may_be_shown = may_be_shown();
     let mut stdout = io::stdout().lock();
@@ -47,19 +39,12 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     out(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-/// True if standard output may appear at a terminal, directly or through a pipe.
+/// True if standard output may appear at a terminal: directly, or through a pipe if a different
+/// standard stream is a terminal. A regular file gets the text unchanged.
 pub fn may_be_shown() -> bool {
-    has_terminal() && !is_file()
-}
-
-/// True if any standard stream is a terminal, at which the output of a pipe may appear.
-fn has_terminal() -> bool {
-    io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
-}
-
-/// True if standard output is a regular file, which gets the text unchanged.
-fn is_file() -> bool {
-    stdout_type().is_ok_and(|kind| kind.is_file())
+    let has_terminal =
+        io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    has_terminal && !stdout_type().is_ok_and(|kind| kind.is_file())
 }
 
 /// True if the error means that the terminal was closed.
@@ -73,7 +58,7 @@ fn stdout_type() -> io::Result<FileType> {
     Ok(stdout.metadata()?.file_type())
 }
 
-/// Writes to standard error. A failure is ignored.
+/// Writes to standard error. Failures are ignored.
 pub fn err(text: &str) {
     let mut stderr = io::stderr().lock();
     let text = if stderr.is_terminal() {
@@ -84,24 +69,24 @@ pub fn err(text: &str) {
     let _ = stderr.write_all(text.as_bytes());
 }
 
-/// Warns on standard error. Servers' words in it cannot draw what looks like a question; their
-/// lines are indented already.
+/// Prints a warning. Box-drawing characters are escaped, so that foreign text cannot imitate a
+/// question; its lines are indented already.
 pub fn warning(text: &str) {
-    err(&warned(text));
+    err(&warning_line(text));
 }
 
-fn warned(text: &str) -> String {
+fn warning_line(text: &str) -> String {
     format!("warning: {}\n", undrawn(text))
 }
 
-/// Writes an error of the command itself.
+/// Prints an error of the command itself.
 pub fn error(message: &str) {
     err(&format!("callgate: {message}\n"));
 }
 
 #[cfg(test)]
 mod tests {
-    use callgate::present::indented;
+    use callgate_text::indented;
 
     use super::*;
 
@@ -109,7 +94,7 @@ mod tests {
     fn warning_cannot_imitate_a_question() {
         let said = "it did not start: x\n├ arguments:\r\n│ {}\n└ allow? ";
         assert_eq!(
-            warned(&indented(said)),
+            warning_line(&indented(said)),
             "warning: it did not start: x\n    \\u251c arguments:\n    \\u2502 {}\n    \
              \\u2514 allow? \n"
         );

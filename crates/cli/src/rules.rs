@@ -1,20 +1,19 @@
 //! The rules of one run: `--allow`, `--ask` and `--deny`.
 
-use callgate::rule::{Effect, Rule};
+use callgate::faces::{Effect, Rule};
 use clap::Args;
 use serde_json::Value;
 
-/// Rules beside those of the configuration.
 #[derive(Debug, Default, Args)]
 pub struct RuleArgs {
-    /// Allow the calls that this rule matches, also where one would ask (rules that deny still
-    /// win): a pattern such as 'git_*', or a JSON object as under `permissions`; may be repeated
+    /// Allow the calls that this rule matches, even those that an ask rule matches (deny
+    /// rules still win): a pattern such as 'git_*', or a JSON object as in `permissions`; may be
+    /// repeated
     #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Grant, "--allow", text))]
     pub allow: Vec<Rule>,
 
-    /// Ask about the calls that this rule matches, also where the configuration, or an earlier
-    /// answer in it, allows them (`--allow` and what is granted from now on still win); may be
-    /// repeated
+    /// Ask about the calls that this rule matches, even if the configuration allows them
+    /// (`--allow` and answers in this run still win); may be repeated
     #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Ask, "--ask", text))]
     pub ask: Vec<Rule>,
 
@@ -24,13 +23,12 @@ pub struct RuleArgs {
 }
 
 impl RuleArgs {
-    /// All rules.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.allow.iter().chain(&self.ask).chain(&self.deny)
     }
 }
 
-/// Reads a rule of this flag as in the configuration. A pattern needs no quotation marks.
+/// Reads a rule as in the configuration, but a pattern needs no quotation marks.
 fn rule(effect: Effect, flag: &'static str, text: &str) -> Result<Rule, String> {
     let read = if text.trim_start().starts_with('{') {
         Rule::parse_json(effect, text)

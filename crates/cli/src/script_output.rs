@@ -1,99 +1,97 @@
-//! The console output of a script, written while it runs.
+//! The console output of a script, written during the run.
 
 use std::io::{IsTerminal as _, stdout};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::Context as _;
 use callgate::RunReport;
-use callgate::present::undrawn;
+use callgate_text::undrawn;
+use parking_lot::{Condvar, Mutex};
 
 use crate::{print, progress};
 
-/// Bytes of messages that are written together.
-const TOGETHER: usize = 64 << 10;
+/// Bytes of messages that are joined to one write.
+const BATCH: usize = 64 << 10;
 
-/// True during a question. The output waits.
+/// True during a question, while the output waits.
 static HELD: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
 /// Holds the output back until [`release`].
 pub fn hold() {
-    *held() = true;
+    *HELD.0.lock() = true;
 }
 
-/// Writes what was held back, and the rest at once.
+/// Lets the output continue.
 pub fn release() {
-    *held() = false;
+    *HELD.0.lock() = false;
     HELD.1.notify_all();
 }
 
-fn held() -> MutexGuard<'static, bool> {
-    HELD.0.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The output of one run so far.
+/// The output of one run.
 #[derive(Clone)]
-pub struct ScriptOutput(Arc<Mutex<State>>);
+pub struct ScriptOutput(Arc<Mutex<OutputState>>);
 
-struct State {
+struct OutputState {
+    /// Bytes of output so far.
     bytes: u64,
-    to: To,
+    target: Target,
 }
 
-/// The place of the output.
-enum To {
-    /// The JSON report.
+enum Target {
+    /// The JSON report, with the output so far.
     Report(String),
-    /// Standard output, by a thread: the run does not wait for a slow reader.
+    /// Standard output, written by a thread: the run does not wait for a slow reader.
     Stdout(Sender<String>, JoinHandle<anyhow::Result<()>>),
 }
 
 impl ScriptOutput {
-    /// Begins with no output. A person who may be asked sees no forged question.
+    /// Begins the output of a run. `is_attended` is true if questions may be asked at the terminal,
+    /// where the output must not imitate one.
     pub fn begin(json: bool, is_attended: bool) -> anyhow::Result<Self> {
-        let to = if json {
-            To::Report(String::new())
+        let target = if json {
+            Target::Report(String::new())
         } else {
             let (sender, messages) = channel();
             let is_asked = is_attended && print::may_be_shown();
             let thread = std::thread::Builder::new().name("callgate-output".to_owned());
             let writer = thread.spawn(move || write(&messages, is_asked));
-            To::Stdout(sender, writer.context("no thread can write the output")?)
+            Target::Stdout(sender, writer.context("could not start the output thread")?)
         };
-        Ok(Self(Arc::new(Mutex::new(State { bytes: 0, to }))))
+        Ok(Self(Arc::new(Mutex::new(OutputState { bytes: 0, target }))))
     }
 
-    /// Takes what the script has printed.
+    /// Adds text that the script has printed.
     pub fn push(&self, text: &str) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.bytes += text.len() as u64;
-        match &mut state.to {
-            To::Report(all) => all.push_str(text),
-            // The writer is gone if standard output is.
-            To::Stdout(sender, _) => drop(sender.send(text.to_owned())),
+        match &mut state.target {
+            Target::Report(all) => all.push_str(text),
+            // The send fails after standard output was closed.
+            Target::Stdout(sender, _) => drop(sender.send(text.to_owned())),
         }
     }
 
-    /// Ends with the report of the run: completes its output, or writes the rest of it, takes it out
-    /// of the report, and waits until all is written. Says on standard error what is cut.
+    /// Ends the output with the report of the run. A JSON report gets the complete output; else the
+    /// rest is written and removed from the report. Prints how much was cut.
     pub fn end(self, report: &mut RunReport) -> anyhow::Result<()> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let (cut, end) = report.output.after(state.bytes);
         if cut > 0 {
             let bytes = report.output.bytes;
             print::err(&format!(
-                "note: {cut} of {bytes} bytes of the output are cut; --output takes another size\n"
+                "note: {cut} of {bytes} bytes of the output are cut; --output sets the limit\n"
             ));
         }
-        let to = std::mem::replace(&mut state.to, To::Report(String::new()));
-        let written = match to {
-            To::Report(begun) => {
+        let target = std::mem::replace(&mut state.target, Target::Report(String::new()));
+        let written = match target {
+            Target::Report(begun) => {
                 report.output.begin_with(begun);
                 report.require_value();
                 Ok(())
             }
-            To::Stdout(sender, writer) => {
+            Target::Stdout(sender, writer) => {
                 if cut > 0 {
                     drop(sender.send(format!("\n[{cut} bytes are cut here; the end follows]\n")));
                 }
@@ -101,42 +99,38 @@ impl ScriptOutput {
                 drop(sender);
                 report.output.text.clear();
                 let written = writer.join();
-                written.unwrap_or_else(|_panic| Err(anyhow::anyhow!("the output is not written")))
+                written.unwrap_or_else(|_panic| Err(anyhow::anyhow!("the output was not written")))
             }
         };
         if let Some(value) = report.value.as_ref().filter(|value| value.cut_bytes > 0) {
             let (cut, bytes) = (value.cut_bytes, value.bytes);
             print::err(&format!(
-                "note: {cut} of {bytes} bytes of the returned value are cut; --output takes another \
-                 size\n"
+                "note: {cut} of {bytes} bytes of the returned value are cut; --output sets the \
+                 limit\n"
             ));
         }
         written
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Writes messages until there are no more. Where a person may be asked, text that could draw a
-/// question is written at the end, with all that comes after it.
+/// Writes messages until the sender is dropped. If questions may be asked, text with box-drawing
+/// characters, which could imitate one, is held back to the end with all text after it.
 fn write(messages: &Receiver<String>, is_asked: bool) -> anyhow::Result<()> {
-    let mut last = String::new();
+    let mut held_back = String::new();
     while let Ok(mut text) = messages.recv() {
-        while text.len() < TOGETHER
+        while text.len() < BATCH
             && let Ok(more) = messages.try_recv()
         {
             text += &more;
         }
-        if !last.is_empty() || is_asked && undrawn(&text) != text {
-            last += &text;
+        if !held_back.is_empty() || is_asked && undrawn(&text) != text {
+            held_back += &text;
             continue;
         }
-        let held = HELD.1.wait_while(held(), |held| *held);
-        let held = held.unwrap_or_else(PoisonError::into_inner);
+        let mut held = HELD.0.lock();
+        HELD.1.wait_while(&mut held, |held| *held);
         if stdout().is_terminal() {
-            // No question begins in between.
+            // With the lock, so that no question begins before the write.
             progress::suspend(|| print::out(&text))?;
         } else {
             // The reader of a pipe may be slow.
@@ -144,5 +138,5 @@ fn write(messages: &Receiver<String>, is_asked: bool) -> anyhow::Result<()> {
             print::out(&text)?;
         }
     }
-    print::out(&last)
+    print::out(&held_back)
 }

@@ -1,25 +1,26 @@
-//! `callgate search`: tools by what they do.
+//! `callgate search`: finds tools by their purpose.
 
 use std::time::Duration;
 
-use callgate::{Detail, Gate, SearchBy, SearchHit, SearchRequest, SearchResults, ServerState};
+use callgate::settings::{Detail, SearchBy};
+use callgate::{Gate, SearchHit, SearchRequest, SearchResults, ServerState};
 use serde_json::{Value, json};
 
 use crate::args::SearchArgs;
 use crate::setup::Sources;
 use crate::{print, setup};
 
-/// The time that vectors of tools may take: they are lost when this process ends.
+/// Time to embed the tools. The vectors are lost at the end of the process.
 const VECTOR_TIME: Duration = Duration::from_secs(60);
 
-/// Prints the tools, the best first; 1 if there are none.
+/// Prints the tools, the best matches first, and returns 1 if there are none.
 pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     let mut request = SearchRequest::new(args.query.as_str());
     request.by = args.by.unwrap_or(SearchBy::Auto);
     request.patience = VECTOR_TIME;
     request.server.clone_from(&args.server);
     request.limit = args.limit.get();
-    // Without --json, warnings say so.
+    // Without --json, warnings are printed for them.
     request.tells_of_servers = args.json;
     let search = async |gate: &Gate| match gate.search(&request).await {
         Ok(found) => print_found(gate, &found, &args),
@@ -42,18 +43,14 @@ fn print_found(gate: &Gate, found: &SearchResults, args: &SearchArgs) -> anyhow:
         print::json(&printed)?;
     } else {
         for note in &found.notes {
-            // A note may hold words of a model endpoint.
-            print::err(&format!("note: {}\n", callgate::present::indented(note)));
+            // A note may contain text of a model endpoint.
+            print::err(&format!("note: {}\n", callgate_text::indented(note)));
         }
         let server = args.server.as_deref().map(|name| gate.server(name));
         if let Some(Ok(server)) = server
             && server.state == ServerState::Disabled
         {
-            let name = &server.name;
-            print::err(&format!(
-                "note: to use server {name:?}, {}\n",
-                setup::TO_USE_A_SERVER
-            ));
+            setup::note_disabled(&server.name);
         }
         let texts = found.hits.iter().map(|hit| text(gate, hit, args.detail));
         print::out(&texts.collect::<String>())?;
@@ -62,7 +59,7 @@ fn print_found(gate: &Gate, found: &SearchResults, args: &SearchArgs) -> anyhow:
         return Ok(0);
     }
     let searched = found.searched;
-    print::err(&format!("none of {searched} tools fits\n"));
+    print::err(&format!("none of {searched} tools matches\n"));
     Ok(1)
 }
 
@@ -76,7 +73,6 @@ fn as_json(gate: &Gate, hit: &SearchHit, detail: Detail) -> Value {
     printed
 }
 
-/// The declaration of one tool.
 fn text(gate: &Gate, hit: &SearchHit, detail: Detail) -> String {
     gate.declarations(detail, |function| function == hit.function)
 }

@@ -1,63 +1,69 @@
-//! `callgate serve --http`: a gate per user.
+//! `callgate serve --http`: one gate per user.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
-use callgate::present::indented;
-use callgate::{Audience, Caller, Gate, GateBuilder, Source, Workers};
+use callgate::config::Config;
+use callgate::faces::{Caller, Source, Workers};
+use callgate::settings::Audience;
+use callgate::{Gate, GateBuilder};
+use callgate_serve::config::{HttpConfig, TOKEN_OF_ONE, UsersConfig};
 use callgate_serve::{AnyClient, Identity, MakeGate};
+use callgate_text::indented;
 use futures::{FutureExt as _, TryFutureExt as _};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{HttpArgs, ServeArgs};
 use crate::print;
-use crate::setup::{self, Flags, Start};
+use crate::setup::{self, Flags, Loaded, Start};
 
 /// Spare workers for all users.
 const SPARES: usize = 2;
-/// File descriptors that are kept for workers, servers and files.
+/// File descriptors that are reserved for workers, servers and files.
 const RESERVE: u64 = 256;
-/// File descriptors that are wanted. Not more: servers inherit the limit, and some programs loop
-/// over all possible descriptors.
+/// Minimum that the limit of file descriptors is raised to. A higher one would slow down servers,
+/// which inherit it, and some of which loop over all possible descriptors.
 const DESCRIPTORS: u64 = 1 << 16;
 
 /// Serves over HTTP until a signal.
-pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
+pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
     let stop = setup::cancel_on_signal()?;
-    let address = args.http.http.flatten().or(config.serve.http.address);
+    let address = args.http.http.flatten().or(loaded.serve.http.address);
     let Some(address) = address else {
         bail!(
             "--http needs an address, such as 127.0.0.1:8080, here or as \"address\" in \"serve\", \
              \"http\" of the configuration"
         );
     };
-    let mut options = setup::serve_options(&config, &args);
+    let mut options = setup::serve_options(&loaded, &args);
     let http = &mut options.http;
     add_flags(http, &args.http)?;
     let wanted = http.connections;
     http.connections = room_for(wanted);
     if http.connections < wanted {
         print::err(&format!(
-            "warning: there is room for {} connections at a time, not {wanted}: this process may \
-             not have more file descriptors; raise the hard limit (ulimit -Hn) or lower \
-             \"connections\" in \"serve\", \"http\"\n",
+            "warning: the limit of file descriptors allows {} connections at a time, not {wanted}; \
+             raise the hard limit (ulimit -Hn) or lower \"connections\" in \"serve\", \"http\"\n",
             http.connections
         ));
     }
-    setup::tell_blind_flow_rules(&config, options.mode);
-    // Wrong flags are wrong for all users.
-    drop(builder(&config, &args, Arc::new(AnyClient::default()))?);
-    let workers = setup::serve_workers(SPARES, &config, &args.limits);
+    setup::warn_of_unused_flows(&loaded.config, options.mode);
+    // Errors in flags are reported at the start, not at a user's first request.
+    drop(builder(
+        &loaded.config,
+        &args,
+        Arc::new(AnyClient::default()),
+    )?);
+    let workers = setup::serve_workers(SPARES, &loaded, &args.limits);
     let jail = setup::jail_line(&workers).await;
     let has_users = options.http.bearer.len() > 1 || options.http.oauth.is_some();
-    let make = make_gates(config, args, workers, has_users);
+    let make = make_gates(loaded.config, loaded.serve.users, args, workers, has_users);
     let listening = |bound: SocketAddr| {
         if !bound.ip().is_loopback() {
             print::err(
-                "warning: tokens and results travel unencrypted; put a proxy with TLS before it\n",
+                "warning: tokens and results are sent unencrypted; put a TLS proxy in front\n",
             );
         }
         print::err(&jail);
@@ -70,8 +76,8 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The connections that there is room for, of those that are wanted: the limit of file descriptors
-/// is raised for them as far as allowed, and some are left to runs.
+/// Raises the limit of file descriptors as far as needed and allowed, and returns the number of
+/// connections that fit, at most `wanted`.
 fn room_for(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let Some(current) = current else {
@@ -90,7 +96,6 @@ fn room_for(wanted: usize) -> usize {
     wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
-/// Adds what the flags say.
 fn add_flags(http: &mut HttpConfig, flags: &HttpArgs) -> anyhow::Result<()> {
     http.allowed_hosts.extend(flags.hosts.iter().cloned());
     http.allowed_origins.extend(flags.origins.iter().cloned());
@@ -108,11 +113,17 @@ fn add_flags(http: &mut HttpConfig, flags: &HttpArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `has_users`: there may be more than one.
-fn make_gates(config: Config, args: ServeArgs, workers: Workers, has_users: bool) -> MakeGate {
+/// Makes the function that builds a user's gate. `has_users` is true if there may be several users.
+fn make_gates(
+    config: Config,
+    users: UsersConfig,
+    args: ServeArgs,
+    workers: Workers,
+    has_users: bool,
+) -> MakeGate {
     Box::new(move |identity: &Identity| {
         let roles = identity.roles.iter().map(String::as_str);
-        let own = config.for_user(identity.user.as_deref(), roles)?;
+        let own = users.config_of(identity.user.as_deref(), roles, &config)?;
         let workers = if has_users {
             workers.for_user()
         } else {
@@ -121,7 +132,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers, has_users: bool
         let builder = builder(&own, &args, Arc::new(AnyClient::default())).map(|builder| {
             let builder = builder.workers(workers);
             match &identity.user {
-                // A user must not write the configuration file.
+                // Users must not write to the configuration file.
                 Some(user) => builder.keep_nothing().cache_scope(user),
                 None => builder,
             }
@@ -132,11 +143,11 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers, has_users: bool
             Ok(setup::serving(gate))
         };
         let printed = built.inspect_err(|error: &String| print::error(&indented(error)));
-        Some(printed.boxed())
+        Some(printed.err_into().boxed())
     })
 }
 
-/// The builder of serving. Standard input and output may carry MCP, so no terminal is asked.
+/// The builder of `serve`, without a terminal: standard input and output may carry MCP.
 pub fn builder(
     config: &Config,
     args: &ServeArgs,
@@ -151,7 +162,7 @@ pub fn builder(
         start: Start::Configured,
     };
     let builder = setup::builder(Some(config), &flags)?.caller(caller);
-    // Clients do not wait for a slow server.
+    // Clients must not wait for a slow server.
     let builder = builder.audience(Audience::Caller).patience(Duration::ZERO);
     Ok(setup::unattended(builder, &args.permissions))
 }

@@ -1,4 +1,4 @@
-//! From flags and configuration to a gate.
+//! Makes a gate from flags and configuration.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -6,106 +6,122 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, ServeConfig, ToolMode};
-use callgate::{
-    Answer, Audience, CancellationToken, CheckMode, Connect, DryRun, Gate, GateBuilder,
-    LedgerOptions, Limits, Rules, ServerState, Skill, Status, Workers, ask_with,
-    present::{indented, one_line},
-    sandbox::WorkerProgram,
-};
+use callgate::config::Config;
+use callgate::dry_run::DryRun;
+use callgate::faces::{Connect, LedgerOptions, Skill, WorkerProgram, Workers};
+use callgate::question::ask_with;
+use callgate::settings::{Audience, CheckMode, Limits};
+use callgate::{Answer, CancellationToken, Gate, GateBuilder, Rules, ServerState, Status};
+use callgate_serve::config::{ServeConfig, ToolMode};
+use callgate_text::{indented, one_line};
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::rules::RuleArgs;
-use crate::trust::Found;
+use crate::trust::FoundConfig;
 use crate::{print, progress};
 
-/// Advice about a server that is not in use.
+/// Advice for using a disabled server.
 pub const TO_USE_A_SERVER: &str =
     "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
 
-/// The time that a command about tools waits for servers whose lists are not in the cache.
-const LISTS: Duration = Duration::from_secs(5);
+/// Time that a command about tools waits for servers whose tool lists are not cached.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The flags that all commands have.
+/// The flags of all commands.
 #[derive(Clone)]
 pub struct Sources {
-    /// The named configuration file.
+    /// `--config`.
     pub config: Option<PathBuf>,
-    /// The folders of skills.
+    /// `--skill`.
     pub skills: Vec<PathBuf>,
 }
 
-/// Loads the configuration, from the named file or the nearest one, and the skills. Prints its
-/// warnings. The nearest file is used if the person has accepted it, or does so now.
+/// A configuration file, with the settings of `callgate serve`.
+pub type Loaded = callgate::config::Loaded<ServeConfig>;
+
+/// Loads the configuration and the skills, and prints warnings. Without `--config`, the nearest
+/// file is loaded if the person has accepted it, or accepts it now.
 pub async fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
-    let config = load(sources).await?;
-    config.iter().for_each(tell_warnings);
-    Ok(config)
+    Ok(with_serve(sources).await?.map(|loaded| loaded.config))
 }
 
-/// Prints the warnings of a configuration.
-pub fn tell_warnings(config: &Config) {
+/// [`configuration`], with the settings of `callgate serve`.
+async fn with_serve(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
+    let loaded = load(sources).await?;
+    if let Some(loaded) = &loaded {
+        print_warnings(&loaded.config);
+    }
+    Ok(loaded)
+}
+
+pub fn print_warnings(config: &Config) {
     let left_out = config.left_out.iter().map(|it| &it.problem);
     for warning in config.warnings.iter().chain(left_out) {
         print::warning(&warning.to_string());
     }
 }
 
-/// [`configuration`], without printing.
-pub async fn load(sources: &Sources) -> anyhow::Result<Option<Config>> {
+/// Loads the configuration and the skills, without printing.
+pub async fn load(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
     let found = match &sources.config {
         Some(path) => return with_skills(named(path)?, sources).map(Some),
-        None => Found::look()?,
+        None => FoundConfig::look()?,
     };
-    let config = match found {
+    let loaded = match found {
         Some(found) => Some(found.accepted().await?),
         None => None,
     };
-    if config.is_none() && !sources.skills.is_empty() {
-        bail!("a skill needs the servers of a configuration; name one with --config");
+    if loaded.is_none() && !sources.skills.is_empty() {
+        bail!("--skill needs a configuration with servers; name its file with --config");
     }
-    config
-        .map(|config| with_skills(config, sources))
+    loaded
+        .map(|loaded| with_skills(loaded, sources))
         .transpose()
 }
 
-/// The configuration with the skills of the flags.
-pub fn with_skills(mut config: Config, sources: &Sources) -> anyhow::Result<Config> {
+/// Adds the skills of the flags to the configuration.
+pub fn with_skills(mut loaded: Loaded, sources: &Sources) -> anyhow::Result<Loaded> {
     for folder in &sources.skills {
-        config.skills.push(Skill::load(folder)?);
+        loaded.config.skills.push(Skill::load(folder)?);
     }
-    Ok(config)
+    Ok(loaded)
 }
 
-/// Loads this configuration file. Messages that advise a login name the file.
-pub fn named(path: &Path) -> anyhow::Result<Config> {
-    let mut config = Config::load(path)?;
-    for oauth in config.logins_mut() {
+/// Loads this file. Messages that advise a login contain its `--config` flag.
+pub fn named(path: &Path) -> anyhow::Result<Loaded> {
+    let mut loaded = read(path)?;
+    for oauth in loaded.config.logins_mut() {
         oauth.login_flags = vec!["--config".to_owned(), path.display().to_string()];
     }
-    Ok(config)
+    Ok(loaded)
 }
 
-/// Bytes for the scripts of a server on a machine that does not say how much memory it has.
+/// Reads this configuration file.
+pub fn read(path: &Path) -> anyhow::Result<Loaded> {
+    Ok(Loaded::load(path, |name| std::env::var(name).ok())?)
+}
+
+/// Bytes of memory for the scripts of a server if the machine's memory is not known.
 const UNKNOWN_MEMORY: u64 = 4 << 30;
 
-/// The message for a missing configuration.
 pub const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
      `callgate init` makes one from the servers of your other MCP clients, or name a file with \
      --config";
 
 /// Loads the configuration, for commands that need servers.
 pub async fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
-    match configuration(sources).await? {
-        Some(config) => Ok(config),
-        None => bail!(NO_CONFIGURATION),
-    }
+    Ok(required_with_serve(sources).await?.config)
 }
 
-/// Notes why a failed script lacked tools: there is no configuration, or a server that the script
-/// names is not in use.
-pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str, status: Status) {
+/// [`required_configuration`], with the settings of `callgate serve`.
+pub async fn required_with_serve(sources: &Sources) -> anyhow::Result<Loaded> {
+    with_serve(sources).await?.context(NO_CONFIGURATION)
+}
+
+/// Prints why a failed script lacked tools: there is no configuration, or a server that the script
+/// names is disabled.
+pub fn note_missing_tools(config: Option<&Config>, gate: &Gate, source: &str, status: Status) {
     if status != Status::Failed {
         return;
     }
@@ -115,20 +131,25 @@ pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str,
     let mut words = source.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     let mut servers = gate.servers().into_iter();
     if servers.any(|server| server.state == ServerState::Disabled)
-        && let Some(server) = words.find_map(|word| gate.disabled_server_of(word))
+        && let Some(server) = words.find_map(|word| gate.view().disabled_server_of(word))
     {
-        print::err(&format!(
-            "note: to use server {server:?}, {TO_USE_A_SERVER}\n"
-        ));
+        note_disabled(&server);
     }
 }
 
-/// The flags of a command for its gate.
+/// Prints how to use a disabled server.
+pub fn note_disabled(server: &str) {
+    print::err(&format!(
+        "note: to use server {server:?}, {TO_USE_A_SERVER}\n"
+    ));
+}
+
+/// The flags of a command that affect its gate.
 #[derive(Default)]
 pub struct Flags<'a> {
-    /// `None` for commands that decide nothing.
+    /// `None` for commands that do not decide about calls.
     pub rules: Option<&'a RuleArgs>,
-    /// True if rules that deny may match no tool.
+    /// True if a deny rule that matches no tool is only a warning.
     pub allow_unmatched: bool,
     pub limits: Option<&'a LimitArgs>,
     /// `None` for commands that make no calls.
@@ -141,12 +162,12 @@ pub struct Flags<'a> {
 /// The servers that a command starts.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Start {
-    /// All servers, as the configuration says.
+    /// The servers that the configuration says.
     #[default]
     Configured,
-    /// Servers without a cached list. Slow ones are not waited for long.
+    /// Servers without a cached tool list. Slow ones are skipped after [`LIST_PATIENCE`].
     Unlisted,
-    /// Servers with a function that is called or named in the script.
+    /// Servers with a tool that is called, or named in the script.
     OnDemand,
 }
 
@@ -173,7 +194,6 @@ impl Start {
     }
 }
 
-/// A builder with the configuration and the flags.
 pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<GateBuilder> {
     let mut builder = Gate::builder();
     let mut rules = Rules::default();
@@ -184,7 +204,7 @@ pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<Gat
         rules = config.permissions;
     }
     if flags.start == Start::Unlisted {
-        builder = builder.patience(LISTS);
+        builder = builder.patience(LIST_PATIENCE);
     }
     if let Some(mode) = flags.check {
         builder = builder.check(mode);
@@ -192,18 +212,18 @@ pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<Gat
     for rule in flags.rules.into_iter().flat_map(RuleArgs::iter) {
         rules.push_for_run(rule.clone());
     }
-    // Commands without a ledger call nothing.
+    // Commands without a ledger make no calls.
     let allow_unmatched = flags.allow_unmatched
         || flags.ledger.is_none()
         || config.is_some_and(|config| config.allow_unmatched);
     Ok(builder
         .allow_unmatched(allow_unmatched)
-        .ledger(ledger(config, flags.ledger)?)
+        .ledger_file(ledger(config, flags.ledger)?)
         .limits(limits(config, flags.limits))
         .rules(rules))
 }
 
-/// The line about the jail at the start of `serve`.
+/// The line about the sandbox that `serve` prints at its start.
 pub async fn jail_line(workers: &Workers) -> String {
     match workers.jail().await {
         Ok(jail) => format!("sandbox: {jail}\n"),
@@ -211,21 +231,21 @@ pub async fn jail_line(workers: &Workers) -> String {
     }
 }
 
-/// Workers for scripts, some started ahead of time.
+/// Workers for scripts, with `spares` of them started in advance.
 pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
     let jail = config.map(|config| config.jail.clone()).unwrap_or_default();
     let limits = limits(config, flags);
     Workers::new(WorkerProgram::Installed, spares, &limits, &jail)
 }
 
-/// Workers for the scripts of a server, which share its memory.
-pub fn serve_workers(spares: usize, config: &Config, flags: &LimitArgs) -> Workers {
-    let half = || callgate::sandbox::machine_memory().map_or(UNKNOWN_MEMORY, |bytes| bytes / 2);
-    let memory = config.serve.memory.unwrap_or_else(half);
-    workers(spares, Some(config), Some(flags)).within_memory(memory)
+/// Workers for `serve`, within its limit of memory.
+pub fn serve_workers(spares: usize, loaded: &Loaded, flags: &LimitArgs) -> Workers {
+    let half = || callgate::faces::machine_memory().map_or(UNKNOWN_MEMORY, |bytes| bytes / 2);
+    let memory = loaded.serve.memory.unwrap_or_else(half);
+    workers(spares, Some(&loaded.config), Some(flags)).within_memory(memory)
 }
 
-/// The limits of a run. Flags win over the configuration.
+/// The limits of a run. Flags override the configuration.
 pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
     let mut limits = config.map_or_else(Limits::default, |config| config.limits.clone());
     if let Some(flags) = flags {
@@ -239,25 +259,24 @@ pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
     limits
 }
 
-/// The bytes of output, and of the returned value, that `run` writes.
+/// Bytes of output, and of the returned value, that `run` prints.
 const OUTPUT: u64 = 64 << 20;
 
-/// The limits of `run`. Its output is not for a model, so the configuration's `output` is not its
-/// limit.
+/// The limits of `run`. The configuration's `output` is for models, so it does not apply here.
 pub fn run_limits(config: Option<&Config>, flags: &LimitArgs) -> Limits {
     let mut limits = limits(config, Some(flags));
     limits.pass_output_on(flags.output.unwrap_or(OUTPUT));
     limits
 }
 
-/// The options of serving. Flags win over the configuration.
-pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeConfig {
-    let mut options = config.serve.clone();
+/// The options of `serve`. Flags override the configuration.
+pub fn serve_options(loaded: &Loaded, flags: &ServeArgs) -> ServeConfig {
+    let mut options = loaded.serve.clone();
     options.asks = !flags.permissions.yes;
     options.answer_time = flags.answer_time.unwrap_or(options.answer_time);
     options.wait = flags.wait.unwrap_or(options.wait);
     options.mode = flags.mode.unwrap_or(options.mode);
-    if !config.flows.is_empty() {
+    if !loaded.config.flows.is_empty() {
         options.modes.get_or_insert_default();
     }
     let context = &mut options.context;
@@ -266,18 +285,17 @@ pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeConfig {
     options
 }
 
-/// Warns about rules over data between servers in a mode in which they find nothing.
-pub fn tell_blind_flow_rules(config: &Config, mode: ToolMode) {
+/// Warns if data-flow rules have no effect in this mode.
+pub fn warn_of_unused_flows(config: &Config, mode: ToolMode) {
     if mode != ToolMode::Code && !config.flows.is_empty() {
         print::warning(&format!(
-            "`flows` and labels see what goes from server to server within a script, and in mode \
-             \"{mode}\" each call stands for itself: they stop none; use mode \"code\", or \
-             `permissions` over the calls"
+            "`flows` and labels have no effect in mode \"{mode}\": they find data that goes from \
+             server to server within one script; use mode \"code\", or rules in `permissions`"
         ));
     }
 }
 
-/// The ledger's file. Flags win over the configuration.
+/// The ledger's file. Flags override the configuration.
 fn ledger(
     config: Option<&Config>,
     flags: Option<&LedgerArgs>,
@@ -298,7 +316,7 @@ fn ledger(
     Ok(ledger)
 }
 
-/// Connects to the configured servers; `None` if Ctrl-C came first.
+/// Builds the gate and connects to its servers; `None` after Ctrl-C.
 pub async fn connect(
     builder: GateBuilder,
     cancel: &CancellationToken,
@@ -312,14 +330,14 @@ pub async fn connect(
     Ok(built)
 }
 
-/// Prints that a command without a report was cancelled, and returns the exit code.
+/// Prints that a command was cancelled, and returns the exit code.
 pub fn cancelled(what: &str) -> u8 {
     progress::clear();
     print::error(what);
     INTERRUPTED
 }
 
-/// Runs a command about tools that calls none: connects, prints problems, runs it, disconnects.
+/// Connects to the servers, prints problems, runs a command that makes no calls, and disconnects.
 pub async fn with_tools(
     sources: &Sources,
     refresh: bool,
@@ -336,22 +354,21 @@ pub async fn with_tools(
     let Some(gate) = connect(builder, &cancel).await? else {
         return Ok(cancelled("the command was cancelled while servers started"));
     };
-    tell_problems(&gate);
+    print_problems(&gate);
     let code = tokio::select! {
         code = command(&gate) => code,
         () = cancel.cancelled() => Ok(cancelled("the command was cancelled")),
     };
-    let for_want_of_servers = lacks_all_servers(&gate);
+    let lacks_servers = lacks_all_servers(&gate);
     gate.shutdown().await;
     match code? {
         code @ (USAGE | INTERRUPTED) => Ok(code),
-        _ if for_want_of_servers => Ok(Status::MissingServer.exit_code()),
+        _ if lacks_servers => Ok(Status::MissingServer.exit_code()),
         code => Ok(code),
     }
 }
 
-/// True if there is no tool because no server in use has started. Tools that a server listed at
-/// an earlier time count.
+/// True if there are no tools, not even cached ones, because no server in use has started.
 pub fn lacks_all_servers(gate: &Gate) -> bool {
     let servers = gate.servers().into_iter();
     let in_use = servers.filter(|server| server.state != ServerState::Disabled);
@@ -359,43 +376,45 @@ pub fn lacks_all_servers(gate: &Gate) -> bool {
     unavailable > 0 && unavailable == in_use.count() && gate.tools().is_empty()
 }
 
-/// The gate of `serve`. Problems are printed once its servers have started or failed.
+/// Shares the gate of `serve`, and prints problems once its servers have started or failed.
 pub fn serving(gate: Gate) -> Arc<Gate> {
     let gate = Arc::new(gate);
     let started = Arc::clone(&gate);
     tokio::spawn(async move {
-        started.listed(Duration::MAX).await;
-        tell_problems(&started);
+        started.view().listed(Duration::MAX).await;
+        print_problems(&started);
     });
     gate
 }
 
-/// Prints which servers and definitions could not be used.
-pub fn tell_problems(gate: &Gate) {
-    for server in gate.unavailable_for(Audience::Operator) {
+/// Prints the problems of servers, definitions and rules.
+pub fn print_problems(gate: &Gate) {
+    for server in gate.view().unavailable_for(Audience::Operator) {
         print::warning(&server.reason);
     }
     for server in gate.servers().iter().filter(|server| server.is_awaited()) {
         print::warning(&format!(
-            "server {:?} has not listed its tools yet; they are left out (--refresh waits for it)",
+            "server {:?} has not listed its tools yet; they are missing here (--refresh waits for it)",
             server.name
         ));
     }
     for warning in gate.warnings() {
         print::warning(&indented(&warning));
     }
-    tell_unmatched(gate, None);
+    print_unmatched(gate, None);
 }
 
-/// Prints which permissions have no effect, and which tools in the flags of a dry run do not exist.
-pub fn tell_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
-    let of_dry_run = dry_run.into_iter().flat_map(|it| gate.unmatched_in(it));
+/// Prints the rules that match no tool, and the unknown tools in the flags of a dry run.
+pub fn print_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
+    let of_dry_run = dry_run
+        .into_iter()
+        .flat_map(|it| gate.view().unmatched_in(it));
     for unmatched in gate.unmatched_rules().into_iter().chain(of_dry_run) {
         print::warning(&unmatched);
     }
 }
 
-/// Adds the asker without a terminal: `--yes` or none.
+/// Adds the asker of a command without a terminal: one that approves all calls for `--yes`.
 pub fn unattended(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     if flags.yes {
         builder.asker(ask_with(|_question| std::future::ready(Answer::Standing)))
@@ -404,10 +423,9 @@ pub fn unattended(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     }
 }
 
-/// The most bytes of a file of recorded results.
+/// Bytes of a file of recorded results.
 const MAX_RECORDED: u64 = 64 << 20;
 
-/// The dry run of the flags.
 pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     if !flags.dry_run {
         return Ok(None);
@@ -420,7 +438,7 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
         let text = text.with_context(|| format!("could not read {name}"))?;
         dry_run.recorded = serde_json::from_str(&text).with_context(|| {
             format!(
-                "{name} must hold one JSON object, from tool names to results, such as \
+                "{name} must contain one JSON object from tool names to results, such as \
                  {{ \"ticketing_createIssue\": {{ \"id\": 7 }} }}"
             )
         })?;
@@ -428,19 +446,19 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     Ok(Some(dry_run))
 }
 
-/// Refuses to serve a Callgate that another one within a third has started: mostly each starts the
-/// next, without end.
+/// Refuses to serve at the third level of nesting: usually each Callgate starts the next, without
+/// end.
 pub fn check_nesting() -> anyhow::Result<()> {
-    if callgate::nesting() >= 2 {
+    if callgate::faces::nesting() >= 2 {
         bail!(
-            "this Callgate was started as a server of another one, and that by a third; take the \
-             entry that starts `callgate serve` out of one of their configurations"
+            "this Callgate was started as a server of a Callgate that is itself a server of a \
+             Callgate; remove the entry that starts `callgate serve` from a configuration"
         );
     }
     Ok(())
 }
 
-/// A script's text, and its name in messages.
+/// Reads a script, and returns its text and its name in messages.
 pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
     if file == Path::new("-") {
         let text = read_bounded(std::io::stdin().lock());
@@ -456,9 +474,9 @@ pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
     ))
 }
 
-/// The text. More than a script may have is cut, and the run refuses it with a report.
+/// Reads up to one byte more than the limit of a script, so that the run refuses a longer one.
 fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
-    let max = callgate::sandbox::MAX_SCRIPT_BYTES;
+    let max = callgate::faces::MAX_SCRIPT_BYTES;
     let mut bytes = Vec::new();
     reader.take(max as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max {
@@ -468,8 +486,8 @@ fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }
 
-/// A token that Ctrl-C, a termination signal or the end of the terminal cancels. A second Ctrl-C
-/// ends the process at once.
+/// Makes a token that is cancelled by Ctrl-C, SIGTERM or SIGHUP. A second Ctrl-C ends the process
+/// at once.
 pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;

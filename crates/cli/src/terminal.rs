@@ -2,28 +2,27 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
-use tokio::sync::{Mutex, MutexGuard, mpsc};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::{log, print, progress, script_output};
 
-/// Time for the signal that comes with the terminal's end.
+/// Wait for the signal that follows the end of the terminal.
 const HANG_UP: Duration = Duration::from_secs(2);
-/// Time to notice that a withdrawn question was replaced by another one.
-const ANOTHER: Duration = Duration::from_secs(1);
-/// Time in which a second Enter by mistake arrives: it must not answer the next question.
-const TWICE: Duration = Duration::from_millis(400);
+/// Pause after a withdrawn question, so that a person notices the next one.
+const AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
+/// Pause after an answer: a second Enter by mistake must not answer the next question.
+const AFTER_ANSWER: Duration = Duration::from_millis(400);
 
-/// True if a person can be asked: there is a controlling terminal, and standard error shows the
-/// question.
+/// True if a person can be asked: a controlling terminal exists, and standard error is a terminal.
 pub fn is_attended() -> bool {
     io::stderr().is_terminal() && open().is_ok()
 }
 
-/// A conversation. Others wait until it is dropped, at any point.
+/// A conversation with the person at the terminal. Other conversations wait until it is dropped.
 pub struct Conversation {
     lines: MutexGuard<'static, Lines>,
     terminal: File,
@@ -33,7 +32,7 @@ pub struct Conversation {
 /// The state of a conversation's last question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Question {
-    /// There is no question, or it is answered.
+    /// No question was asked yet, or the last one was answered.
     Settled,
     /// A person may be typing the answer.
     Open,
@@ -42,12 +41,12 @@ enum Question {
 }
 
 impl Conversation {
-    /// Waits for its turn, and hides the live lines.
+    /// Waits for the end of earlier conversations, and hides the live lines.
     pub async fn begin() -> io::Result<Self> {
-        let lines = lines().lock().await;
+        let lines = LINES.lock().await;
         let terminal = open()?;
         // The terminal may be taking the script's output.
-        tokio::task::spawn_blocking(script_output::hold).await?;
+        spawn_blocking(script_output::hold).await?;
         progress::hide();
         log::hold();
         Ok(Self {
@@ -57,37 +56,35 @@ impl Conversation {
         })
     }
 
-    /// The width of the terminal, if known.
     pub fn columns(&self) -> Option<usize> {
         let size = tcgetwinsize(&self.terminal).ok()?;
         (size.ws_col > 0).then(|| size.ws_col.into())
     }
 
-    /// Shows a text. Servers' words in it must be harmless already.
+    /// Shows a text. Foreign text in it must be escaped already.
     pub async fn show(&self, text: &str) -> io::Result<()> {
         let mut terminal = self.terminal.try_clone()?;
         let text = text.to_owned();
-        // A person can stop the terminal's output (Ctrl-S), and other calls need this thread.
-        tokio::task::spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
+        // Ctrl-S can block the write, and other calls need this thread.
+        spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
     }
 
-    /// Drops what was typed before, shows a text, and waits for a line; `None` if the terminal has
+    /// Discards earlier input, shows a prompt, and waits for a line; `None` if the terminal has
     /// ended.
-    pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
+    pub async fn ask(&mut self, prompt: &str) -> io::Result<Option<String>> {
         self.question = Question::Open;
         // A person may still be answering the withdrawn question.
         if self.lines.is_withdrawn {
-            tokio::time::sleep(ANOTHER).await;
+            tokio::time::sleep(AFTER_WITHDRAWAL).await;
             self.lines.is_withdrawn = false;
         }
         if let Some(settled) = self.lines.settled.take() {
-            tokio::time::sleep(TWICE.saturating_sub(settled.elapsed())).await;
+            tokio::time::sleep(AFTER_ANSWER.saturating_sub(settled.elapsed())).await;
         }
-        // Earlier input is not an answer. After the prompt nothing is dropped, since a person may
-        // answer at once.
-        self.lines.forget();
+        // Earlier input is not an answer. Input after the prompt is kept: a person may answer at once.
+        self.lines.discard();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
-        self.show(text).await?;
+        self.show(prompt).await?;
         let line = self.lines.next().await;
         self.question = match line {
             Ok(Some(_)) => {
@@ -103,7 +100,7 @@ impl Conversation {
         line
     }
 
-    /// Asks until `read` takes the answer, in lower case; `None` if the terminal has ended.
+    /// Asks until `read` accepts the answer, given in lower case; `None` if the terminal has ended.
     pub async fn choose<T>(
         &mut self,
         prompt: &str,
@@ -122,10 +119,42 @@ impl Conversation {
             self.show(&keys).await?;
         }
     }
+
+    /// [`Self::choose`], where `w` shows the whole text first.
+    pub async fn choose_or_show<T>(
+        &mut self,
+        prompt: &str,
+        keys: &[&str],
+        read: impl Fn(&str) -> Option<T>,
+        whole: impl Fn(Option<usize>) -> String,
+    ) -> io::Result<Option<T>> {
+        let read = |typed: &str| match typed {
+            "w" | "whole" => Some(None),
+            typed => read(typed).map(Some),
+        };
+        while let Some(answer) = self.choose(prompt, keys, read).await? {
+            if answer.is_some() {
+                return Ok(answer);
+            }
+            self.show(&whole(self.columns())).await?;
+        }
+        Ok(None)
+    }
+
+    /// Asks a question for yes or no; `None` if the terminal has ended.
+    pub async fn agrees(&mut self, question: &str) -> io::Result<Option<bool>> {
+        let prompt = format!("└ {question} [y] yes  [n] no: ");
+        let read = |answer: &str| match answer {
+            "y" | "yes" => Some(true),
+            "n" | "no" => Some(false),
+            _ => None,
+        };
+        self.choose(&prompt, &["y", "n"], read).await
+    }
 }
 
-/// The items with these numbers, which begin with 1, with blanks or commas between; `None` if there
-/// is anything else.
+/// The items with these numbers, counted from 1 and separated by blanks or commas; `None` if a
+/// word is not the number of an item.
 pub fn numbered<T: Clone>(text: &str, all: &[T]) -> Option<Vec<T>> {
     let numbers = text.split([' ', ',']).filter(|word| !word.is_empty());
     let item = |word: &str| {
@@ -142,7 +171,7 @@ impl Drop for Conversation {
             Question::Settled => {}
             Question::Open => {
                 self.lines.is_withdrawn = true;
-                print::err("\n(withdrawn: no answer is taken any more)\n");
+                print::err("\n(the question was withdrawn)\n");
             }
             Question::Unanswered => print::err("\n"),
         }
@@ -153,81 +182,46 @@ impl Drop for Conversation {
     }
 }
 
-/// Typed lines, read by one thread: a read cannot be cancelled with its question, and a second
-/// reader would take every other line.
+/// The reads of typed lines, and what a question must know of the one before.
 struct Lines {
-    wanted: std::sync::mpsc::Sender<()>,
-    read: mpsc::UnboundedReceiver<io::Result<Option<String>>>,
-    /// The thread is reading, perhaps for a conversation that has ended.
-    reading: bool,
-    /// The last question was withdrawn while it waited for a line.
+    /// A read that is under way, perhaps since a conversation that has ended: a read cannot be
+    /// cancelled, and two reads would each get some of the lines.
+    read: Option<JoinHandle<io::Result<Option<String>>>>,
+    /// True if the last question was withdrawn while it waited for a line.
     is_withdrawn: bool,
     /// The time of the last answer.
     settled: Option<Instant>,
 }
 
+static LINES: Mutex<Lines> = Mutex::const_new(Lines {
+    read: None,
+    is_withdrawn: false,
+    settled: None,
+});
+
 impl Lines {
+    /// Reads one line only, so that the shell gets the input after the command.
     async fn next(&mut self) -> io::Result<Option<String>> {
-        if !self.reading {
-            self.reading = self.wanted.send(()).is_ok();
-        }
-        let line = self.read.recv().await;
-        self.reading = false;
-        line.unwrap_or_else(|| Err(io::Error::other("the thread that reads the terminal ended")))
-    }
-
-    /// Drops lines that came outside of a question.
-    fn forget(&mut self) {
-        while self.read.try_recv().is_ok() {
-            self.reading = false;
-        }
-    }
-}
-
-fn lines() -> &'static Mutex<Lines> {
-    static LINES: OnceLock<Mutex<Lines>> = OnceLock::new();
-    LINES.get_or_init(|| {
-        let (wanted, orders) = std::sync::mpsc::channel();
-        let (found, read) = mpsc::unbounded_channel();
-        let started = std::thread::Builder::new()
-            .name("callgate-terminal".to_owned())
-            .spawn(move || read_lines(&orders, &found));
-        if let Err(error) = started {
-            tracing::warn!(%error, "the terminal cannot be read");
-        }
-        Mutex::new(Lines {
-            wanted,
-            read,
-            reading: false,
-            is_withdrawn: false,
-            settled: None,
-        })
-    })
-}
-
-/// Reads a line for each order. Input after the command is left to the shell.
-fn read_lines(
-    orders: &std::sync::mpsc::Receiver<()>,
-    found: &mpsc::UnboundedSender<io::Result<Option<String>>>,
-) {
-    let mut terminal = None;
-    for () in orders {
-        let mut read = || -> io::Result<Option<String>> {
-            let terminal = match &mut terminal {
-                Some(terminal) => terminal,
-                None => terminal.insert(BufReader::new(open()?)),
-            };
+        let read = || -> io::Result<Option<String>> {
             let mut line = String::new();
-            let bytes = terminal.read_line(&mut line)?;
+            let bytes = BufReader::new(open()?).read_line(&mut line)?;
             Ok((bytes > 0).then_some(line))
         };
-        if found.send(read()).is_err() {
-            return;
+        let read = self.read.get_or_insert_with(|| spawn_blocking(read));
+        let line = read.await;
+        self.read = None;
+        line?
+    }
+
+    /// Discards a line that was typed outside of a question.
+    fn discard(&mut self) {
+        if self.read.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.read = None;
         }
     }
 }
 
 /// Opens the controlling terminal.
-pub fn open() -> io::Result<File> {
+fn open() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty")
 }

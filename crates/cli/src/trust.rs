@@ -1,111 +1,102 @@
-//! `callgate trust`: configuration files that were found are used once a person has accepted them.
+//! `callgate trust`: a configuration file that was found is used only after a person accepts it.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, Effects, Review, TrustStore};
-use callgate::present::{one_line, shell_word};
 use callgate_serve::Waits;
+use callgate_text::{one_line, shell_word};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::dialogue::Dialogue;
-use crate::setup::{self, NO_CONFIGURATION, Sources};
+use crate::setup::{self, Loaded, NO_CONFIGURATION, Sources};
 use crate::terminal::is_attended;
 use crate::{clients, print};
 
-/// The most lines that a person is shown: more would scroll the first ones away.
+/// Lines of a question: more would scroll the first ones off the screen.
 const MAX_LINES: usize = 200;
 
-/// The message where acceptances cannot be kept.
-const NO_STATE: &str = "neither XDG_STATE_HOME nor HOME is set, so what you accept cannot be kept";
+const NO_STATE: &str = "neither XDG_STATE_HOME nor HOME is set, so an acceptance cannot be stored";
+const NOT_STORED: &str = "the acceptance cannot be stored";
 
-/// The found file is not accepted, so that nothing may be started.
-#[derive(Debug)]
+/// The error for a file that was found and is not accepted.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct NotAccepted(String);
 
-impl fmt::Display for NotAccepted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NotAccepted {}
-
-/// The nearest file, in the current folder or above.
+/// The nearest configuration file, in the current folder or above.
 pub fn path_here() -> anyhow::Result<Option<PathBuf>> {
     let folder = std::env::current_dir().context("could not read the current folder")?;
     Ok(callgate::config::find(&folder)?)
 }
 
 /// A configuration that was found in the current folder or above.
-pub struct Found {
-    config: Config,
-    effects: Effects,
+pub struct FoundConfig {
+    loaded: Loaded,
     store: Option<TrustStore>,
 }
 
-impl Found {
-    /// Looks for the nearest file, and reads it.
+impl FoundConfig {
+    /// Reads the nearest configuration file.
     pub fn look() -> anyhow::Result<Option<Self>> {
         path_here()?.map(|path| Self::read(&path)).transpose()
     }
 
     fn read(path: &Path) -> anyhow::Result<Self> {
-        let (mut config, effects) = Config::load_found(path)?;
+        let mut loaded = setup::read(path)?;
         if path.ends_with(".mcp.json") {
-            turn_off_refused(&mut config);
+            turn_off_refused(&mut loaded.config);
         }
         Ok(Self {
-            config,
-            effects,
+            loaded,
             store: TrustStore::of_user(),
         })
     }
 
-    /// The reason why the file may not be used yet; `None` if it is accepted.
+    /// The reason why the file needs acceptance; `None` if it is accepted.
     fn review(&self) -> Option<Review> {
         match &self.store {
-            Some(store) => store.review(&self.config.path, &self.effects),
+            Some(store) => store.review(&self.loaded.config.path, &self.loaded.effects),
             None => Some(Review::New),
         }
     }
 
-    /// The configuration, if it is accepted, or a person at the terminal accepts it now.
-    pub async fn accepted(self) -> anyhow::Result<Config> {
+    /// Returns the configuration if it is accepted, or if the person at the terminal accepts it now.
+    pub async fn accepted(self) -> anyhow::Result<Loaded> {
         let Some(review) = self.review() else {
-            return Ok(self.config);
+            return Ok(self.loaded);
         };
         if !is_attended() {
             bail!(NotAccepted(self.refusal(&review)));
         }
         if !self.ask(&review).await? {
-            let path = self.config.path.display();
+            let path = self.loaded.config.path.display();
             bail!(NotAccepted(format!(
                 "{path} is not accepted; nothing was started"
             )));
         }
-        Ok(self.config)
+        Ok(self.loaded)
     }
 
-    /// The path of the nearest file, once it is accepted.
+    /// The path of the nearest file, after its acceptance.
     pub async fn accepted_path() -> anyhow::Result<Option<PathBuf>> {
         match Self::look()? {
-            Some(found) => Ok(Some(found.accepted().await?.path)),
+            Some(found) => Ok(Some(found.accepted().await?.config.path)),
             None => Ok(None),
         }
     }
 
-    /// The configuration if it is accepted; else the reason, for a model to tell its user.
-    fn without_asking(self) -> Result<Config, String> {
+    /// The configuration if it is accepted, else a message for a model.
+    fn without_asking(self) -> Result<Loaded, String> {
         if self.review().is_none() {
-            return Ok(self.config);
+            return Ok(self.loaded);
         }
-        let folder = self.config.folder.display().to_string();
-        let file = self.config.path.file_name().unwrap_or_default();
+        let folder = self.loaded.config.folder.display().to_string();
+        let file = self.loaded.config.path.file_name().unwrap_or_default();
         Err(format!(
             "No tool can be used yet: the user has not accepted {} of this project. Tell the user: \
              run `callgate trust` in {}. Calls work as soon as that is done.",
@@ -115,31 +106,34 @@ impl Found {
     }
 
     fn refusal(&self, review: &Review) -> String {
-        let path = self.config.path.display();
-        let fault = match review {
+        let path = self.loaded.config.path.display();
+        let reason = match review {
             Review::Changed(_) => "has changed since you accepted it",
             _ => "was found, and you have not accepted it",
         };
         format!(
-            "{path} {fault}, so nothing was started; look at it and accept it with `callgate \
+            "{path} {reason}, so nothing was started; review and accept it with `callgate \
              trust` at a terminal, or use it once with --config {}",
             shell_word(&path.to_string())
         )
     }
 
-    /// Shows the settings and asks. A yes is recorded.
+    /// Shows the settings, asks whether to accept them, and records the acceptance.
     async fn ask(&self, review: &Review) -> anyhow::Result<bool> {
         let store = self.store.as_ref();
         let store = store.context(NO_STATE)?;
-        let path = one_line(&self.config.path.display().to_string(), usize::MAX);
+        let path = one_line(&self.loaded.config.path.display().to_string(), usize::MAX);
         let (head, lines) = match review {
             Review::Changed(lines) => ("has changed since you accepted it", lines.clone()),
-            _ => ("is new here. It can do this as you", self.effects.lines()),
+            _ => (
+                "is new here. It can do this as you",
+                self.loaded.effects.lines(),
+            ),
         };
         if lines.len() > MAX_LINES {
             bail!(
-                "{path} {head}: {} settings are too many to show; read the file, and use it with \
-                 --config",
+                "{path} {head}: it has too many settings to show ({}); read the file, and use it \
+                 with --config",
                 lines.len()
             );
         }
@@ -147,7 +141,7 @@ impl Found {
         for line in &lines {
             text += &format!("│ {}\n", one_line(line, usize::MAX));
         }
-        let variables = self.effects.variables();
+        let variables = self.loaded.effects.variables();
         if !variables.is_empty() {
             let names: Vec<String> = variables.into_iter().collect();
             text += &format!("│ it reads the variables {}\n", names.join(", "));
@@ -159,101 +153,84 @@ impl Found {
             return Ok(false);
         }
         store
-            .accept(&self.config.path, &self.effects)
-            .context("what you accept cannot be kept")?;
+            .accept(&self.loaded.config.path, &self.loaded.effects)
+            .context(NOT_STORED)?;
         Ok(true)
     }
 }
 
-/// The configuration of `serve` over stdio, which cannot ask: standard input is the client's.
-pub enum Served {
-    Ready(Box<Config>),
-    /// Not accepted yet.
-    Waiting,
+/// Loads the configuration of `serve` over stdio, which cannot ask at the terminal. `None` if the
+/// file is not accepted yet.
+pub fn load_unattended(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
+    let loaded = match &sources.config {
+        Some(path) => setup::named(path)?,
+        None => {
+            let found = FoundConfig::look()?.context(NO_CONFIGURATION)?;
+            if let Some(review) = found.review() {
+                print::warning(&found.refusal(&review));
+                return Ok(None);
+            }
+            found.loaded
+        }
+    };
+    let loaded = setup::with_skills(loaded, sources)?;
+    setup::print_warnings(&loaded.config);
+    Ok(Some(loaded))
 }
 
-impl Served {
-    /// Loads the named file, or the nearest one.
-    pub fn load(sources: &Sources) -> anyhow::Result<Self> {
-        let config = match &sources.config {
-            Some(path) => setup::named(path)?,
-            None => {
-                let found = Found::look()?.context(NO_CONFIGURATION)?;
-                if let Some(review) = found.review() {
-                    print::warning(&found.refusal(&review));
-                    return Ok(Self::Waiting);
-                }
-                found.config
-            }
-        };
-        let config = setup::with_skills(config, sources)?;
-        setup::tell_warnings(&config);
-        Ok(Self::Ready(Box::new(config)))
-    }
-
-    /// The configuration, if it is ready.
-    pub fn config(&self) -> Option<&Config> {
-        match self {
-            Self::Ready(config) => Some(config),
-            Self::Waiting => None,
+/// Returns the configuration once a person accepts it elsewhere, and a function that checks for the
+/// acceptance and returns a message for a model while it is missing.
+pub fn when_accepted(sources: &Sources) -> (BoxFuture<'static, Loaded>, Waits) {
+    let (sender, accepted) = oneshot::channel();
+    let sender = Mutex::new(Some(sender));
+    let sources = sources.clone();
+    let waits = move || {
+        let mut sender = sender.lock();
+        if sender.is_none() {
+            return None;
         }
-    }
-
-    /// The configuration once it is accepted. The function looks again, and gives the reason while
-    /// it is not.
-    pub fn split(self, sources: &Sources) -> (BoxFuture<'static, Config>, Option<Waits>) {
-        if let Self::Ready(config) = self {
-            return (std::future::ready(*config).boxed(), None);
+        let loaded = match look_again(&sources) {
+            Ok(loaded) => loaded,
+            Err(reason) => return Some(reason),
+        };
+        setup::print_warnings(&loaded.config);
+        if let Some(sender) = sender.take() {
+            let _ = sender.send(loaded);
         }
-        let (accepted, later) = oneshot::channel();
-        let accepted = Mutex::new(Some(accepted));
-        let sources = sources.clone();
-        let waits = move || {
-            let mut accepted = accepted.lock().unwrap_or_else(PoisonError::into_inner);
-            if accepted.is_none() {
-                return None;
-            }
-            let config = match look_again(&sources) {
-                Ok(config) => config,
-                Err(reason) => return Some(reason),
-            };
-            setup::tell_warnings(&config);
-            if let Some(accepted) = accepted.take() {
-                let _ = accepted.send(config);
-            }
-            None
-        };
-        let config = async move {
-            match later.await {
-                Ok(config) => config,
-                // The function is gone, and with it the session.
-                Err(_) => std::future::pending().await,
-            }
-        };
-        (config.boxed(), Some(Arc::new(waits)))
-    }
+        None
+    };
+    let loaded = async move {
+        match accepted.await {
+            Ok(loaded) => loaded,
+            // The function was dropped with its session.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    (loaded.boxed(), Arc::new(waits))
 }
 
-/// The configuration if it is accepted by now; else the reason, for a model.
-fn look_again(sources: &Sources) -> Result<Config, String> {
+/// The configuration if it is accepted by now, else a message for a model.
+fn look_again(sources: &Sources) -> Result<Loaded, String> {
     let unusable = |error: anyhow::Error| {
         format!("No tool can be used: the configuration has mistakes. Tell the user: {error:#}")
     };
-    let found = Found::look().and_then(|found| found.context(NO_CONFIGURATION));
-    let config = found.map_err(unusable)?.without_asking()?;
-    setup::with_skills(config, sources).map_err(unusable)
+    let found = FoundConfig::look().and_then(|found| found.context(NO_CONFIGURATION));
+    let loaded = found.map_err(unusable)?.without_asking()?;
+    setup::with_skills(loaded, sources).map_err(unusable)
 }
 
-/// Turns off the servers that the person has turned down in Claude Code.
+/// Disables the servers that the person has rejected in Claude Code.
 fn turn_off_refused(config: &mut Config) {
-    let (refused, unread) = clients::refused_in_claude_code(config.folder.clone());
+    let (settings, unread) = clients::settings_of_claude_code(config.folder.clone());
     for unread in unread {
         let unread = one_line(&unread, usize::MAX);
-        print::warning(&format!("{unread}; servers that it turns off are used"));
+        print::warning(&format!(
+            "{unread}; servers that it rejects are not disabled"
+        ));
     }
     let servers = std::mem::take(&mut config.servers);
     for server in servers {
-        if refused.contains(&server.name) {
+        if settings.iter().any(|it| it.is_off(&server.name)) {
             config.disabled.push(server.name);
         } else {
             config.servers.push(server);
@@ -261,36 +238,36 @@ fn turn_off_refused(config: &mut Config) {
     }
 }
 
-/// Records the acceptance of a file that `init` has written or shown as a whole, if it is one that
-/// is found.
+/// Records the acceptance of a file that `init` has written or shown as a whole, if commands find
+/// files of its name.
 pub fn accept(file: &Path, text: &str) -> anyhow::Result<()> {
     match TrustStore::of_user() {
-        Some(store) if callgate::config::is_found_name(file) => store
-            .accept(file, &Effects::of(text))
-            .context("what you accept cannot be kept"),
+        Some(store) if callgate::config::is_found_name(file) => {
+            store.accept(file, &Effects::of(text)).context(NOT_STORED)
+        }
         _ => Ok(()),
     }
 }
 
-/// Accepts the file that is found here, or forgets that it was accepted. Returns the exit code.
+/// Accepts the file that is found here, or withdraws its acceptance. Returns the exit code.
 pub async fn execute(sources: &Sources, forget: bool) -> anyhow::Result<u8> {
     if sources.config.is_some() {
-        bail!("a file named with --config is used once, and needs no acceptance");
+        bail!("a file named with --config needs no acceptance");
     }
     let path = path_here()?.context(NO_CONFIGURATION)?;
     let shown = path.display();
     if forget {
         let store = TrustStore::of_user();
         let was = store.context(NO_STATE)?.forget(&path)?;
-        let says = if was {
+        let outcome = if was {
             "is forgotten"
         } else {
             "was not accepted"
         };
-        print::out(&format!("{shown} {says}\n"))?;
+        print::out(&format!("{shown} {outcome}\n"))?;
         return Ok(0);
     }
-    let found = Found::read(&path)?;
+    let found = FoundConfig::read(&path)?;
     match found.review() {
         None => print::out(&format!("{shown} is accepted already\n"))?,
         Some(_) => {

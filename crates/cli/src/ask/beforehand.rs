@@ -1,20 +1,19 @@
-//! Choosing before a run which tools a script may call.
+//! Approval of tools before a run.
 
-use callgate::{
-    PreviewedTool,
-    present::{Shown, change_text, harmless, quoted},
-};
+use callgate::dry_run::PreviewedTool;
+use callgate::faces::{Shown, change_text};
+use callgate_text::{harmless, one_line, quoted};
 
 use crate::terminal::{Conversation, numbered};
 
-/// Characters of a server's text about a tool.
+/// Characters shown of a server's text about a tool.
 const SHOWN: usize = 120;
 
-/// Shows the tools with a number each, and asks for all, some or none. `granting` says what a
-/// choice does. A terminal that is gone means none.
+/// Shows the tools with their numbers, and asks whether to choose all, some or none. `question`
+/// states the effect. The end of the terminal means none.
 pub async fn choose(
     tools: &[PreviewedTool],
-    granting: &str,
+    question: &str,
 ) -> std::io::Result<Vec<PreviewedTool>> {
     let mut conversation = Conversation::begin().await?;
     let text = list(tools, Shown::Short, conversation.columns());
@@ -26,55 +25,43 @@ pub async fn choose(
         ("", &["a", &numbers, "n"][..])
     };
     let prompt =
-        format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
-    let read = |said: &str| match said {
-        "a" | "all" => Some(Some(tools.to_vec())),
-        "n" | "no" | "none" => Some(Some(Vec::new())),
-        "w" | "whole" => Some(None),
-        numbers => numbered(numbers, tools).map(Some),
+        format!("└ {question}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
+    let read = |typed: &str| match typed {
+        "a" | "all" => Some(tools.to_vec()),
+        "n" | "no" | "none" => Some(Vec::new()),
+        numbers => numbered(numbers, tools),
     };
-    loop {
-        match conversation.choose(&harmless(&prompt), keys, read).await? {
-            None => return Ok(Vec::new()),
-            Some(Some(chosen)) => return Ok(chosen),
-            Some(None) => {
-                let text = list(tools, Shown::Whole, conversation.columns());
-                conversation.show(&text).await?;
-            }
-        }
-    }
+    let prompt = harmless(&prompt);
+    let whole = |columns| list(tools, Shown::Whole, columns);
+    let chosen = conversation
+        .choose_or_show(&prompt, keys, read, whole)
+        .await?;
+    Ok(chosen.unwrap_or_default())
 }
 
-/// The tools with their numbers. As in a question about a call, servers' texts stand after a bar,
-/// and a tool's changes are shown.
+/// The tools with their numbers. As in a question about a call, foreign text stands after a bar,
+/// and changes of a tool's definition are shown.
 fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String {
     let max = match shown {
         Shown::Whole => usize::MAX,
         Shown::Short | Shown::Form => SHOWN,
     };
-    let mut text = String::from("┌ The script names these tools, which would be asked about:\n");
+    let mut text = String::from("┌ The script names these tools, which need approval:\n");
     for (index, tool) in tools.iter().enumerate() {
-        let PreviewedTool {
-            function,
-            server,
-            line,
-            because,
-            ..
-        } = tool;
         text += &format!(
-            "├ {} {function} of server {server:?} (line {line}):\n",
-            index + 1
+            "├ {} {} of server {:?} (line {}):\n",
+            index + 1,
+            tool.function,
+            tool.server,
+            tool.line
         );
-        let said = tool.title.iter().chain(&tool.summary);
-        let said: Vec<String> = said
-            .map(|said| said.chars().take(max).collect::<String>())
-            .map(|said| said.replace(['\n', '\t'], " "))
-            .collect();
-        if !said.is_empty() {
-            let said = format!("its server says {}", said.join("; "));
-            text += &quoted(&said, columns);
+        let words = tool.title.iter().chain(&tool.summary);
+        let words: Vec<String> = words.map(|words| one_line(words, max)).collect();
+        if !words.is_empty() {
+            let words = format!("its server says {}", words.join("; "));
+            text += &quoted(&words, columns);
         }
-        text += &quoted(&because.replace('\n', " "), columns);
+        text += &quoted(&one_line(&tool.because, usize::MAX), columns);
         if let Some(changed) = &tool.changed {
             text += &change_text(changed, shown, columns);
         }

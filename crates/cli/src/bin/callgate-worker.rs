@@ -1,10 +1,10 @@
-//! The `callgate-worker` program: the process in which `callgate` runs one script.
+//! The `callgate-worker` program, in whose process `callgate` runs one script.
 
 fn main() -> std::process::ExitCode {
     callgate_worker::worker_main_if_requested();
-    #[expect(clippy::print_stderr, reason = "it was started by hand")]
+    #[expect(clippy::print_stderr, reason = "a person started it by hand")]
     {
-        eprintln!("callgate starts this program; it does nothing by itself");
+        eprintln!("this program is started by callgate and does nothing by itself");
     }
     std::process::ExitCode::from(2)
 }

@@ -1,44 +1,58 @@
-//! A server's form.
+//! A server's form: a list of fields, each asked for in one line and checked against its schema.
 
-use callgate::Refusal;
-use callgate::present::{one_line, quoted};
-use serde_json::{Map, Value, json};
+use callgate::faces::Refusal;
+use callgate_schema::{Author, Schema};
+use callgate_text::{label, one_line, quoted};
+use serde_json::{Map, Number, Value, json};
 
-use super::field::{Field, plain};
-use super::{ask, choose, inline, show};
+use super::{ask, choose, cut, show};
 use crate::terminal::Conversation;
 
-/// The most fields of a form.
 const MAX_FIELDS: usize = 50;
-/// Characters that the review shows of one answer.
+const MAX_CHOICES: usize = 200;
+/// Characters shown of a title, a description or a problem.
+const MAX_LABEL: usize = 200;
+/// Characters shown of one answer before it is sent.
 const MAX_REVIEWED: usize = 500;
-/// Characters of a name that can stand before the answer.
+/// Characters shown of a field's name in its prompt.
 const MAX_PROMPT: usize = 40;
+/// The draft in which formats are checked.
+const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// Asks field by field, shows all answers, and returns them after a yes.
+/// Keywords that limit an answer, and their words.
+const LIMITS: [(&str, &str, &str); 6] = [
+    ("minLength", "at least", " characters"),
+    ("maxLength", "at most", " characters"),
+    ("minimum", "at least", ""),
+    ("maximum", "at most", ""),
+    ("minItems", "at least", " of them"),
+    ("maxItems", "at most", " of them"),
+];
+
+/// Asks field by field, shows all answers, and returns them if the person agrees.
 pub async fn answer(
     conversation: &mut Conversation,
-    from: &str,
+    server: &str,
     message: &str,
     params: &Value,
 ) -> Result<Value, Refusal> {
     let fields = fields(&params["requestedSchema"]).map_err(Refusal::Failed)?;
     let text = format!(
-        "\n┌ {from} wants this from you:\n{message}├ What you answer goes to that server: no \
-         passwords, no keys.\n├ An empty line takes the default or leaves the field out; !no \
-         declines, !cancel gives up.\n",
+        "\n┌ Server {server:?} asks you:\n{message}├ Your answers go to that server: type no \
+         passwords and no keys.\n├ An empty line takes the default or skips the field; !no \
+         declines, !cancel cancels.\n",
     );
     show(conversation, &text).await?;
     loop {
         let mut content = Map::new();
         for field in &fields {
-            if let Some(value) = fill_in(conversation, field).await? {
-                content.insert(field.name.clone(), value);
+            if let Some(value) = field.ask(conversation).await? {
+                content.insert(field.name.to_owned(), value);
             }
         }
         show(conversation, &review(&content, conversation.columns())).await?;
-        let prompt = "└ send this? [y] send  [e] fill it in again  [n] decline: ";
-        let read = |said: &str| match said {
+        let prompt = "└ send this? [y] send  [e] edit  [n] decline: ";
+        let read = |typed: &str| match typed {
             "y" | "yes" => Some(true),
             "e" => Some(false),
             _ => None,
@@ -49,171 +63,231 @@ pub async fn answer(
     }
 }
 
-async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Option<Value>, Refusal> {
-    let columns = conversation.columns();
-    show(conversation, &head(field, columns)).await?;
-    let prompt = if is_plain(&field.name) {
-        format!("├ {}: ", field.name)
-    } else {
-        "├ your answer: ".to_owned()
-    };
-    loop {
-        let line = ask(conversation, &prompt).await?;
-        match field.answer(&line) {
-            Ok(value) => return Ok(value),
-            Err(fault) => show(conversation, &quoted(&inline(&fault), columns)).await?,
-        }
-    }
-}
-
-/// True if a name can stand in our line: it is short and one word.
-fn is_plain(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    !name.is_empty() && name.len() <= MAX_PROMPT && name.chars().all(plain)
-}
-
-/// The text before a field's prompt.
-fn head(field: &Field, columns: Option<usize>) -> String {
-    let mut text = String::from("\n");
-    if !is_plain(&field.name) {
-        text += &quoted(&inline(&field.name), columns);
-    }
-    let said = [field.title.as_deref(), field.description.as_deref()];
-    for said in said.into_iter().flatten() {
-        text += &quoted(said, columns);
-    }
-    for (index, choice) in field.choices().iter().enumerate() {
-        let title = match &choice.title {
-            Some(title) => format!("{title} ({})", choice.value),
-            None => choice.value.clone(),
-        };
-        text += &quoted(&format!("{}) {}", index + 1, inline(&title)), columns);
-    }
-    text += &quoted(&format!("({})", inline(&field.wants())), columns);
-    text
-}
-
+/// The answers as the server gets them.
 fn review(content: &Map<String, Value>, columns: Option<usize>) -> String {
-    let mut text = String::from("\n├ This is what the server gets:\n");
     if content.is_empty() {
-        text.push_str("├ nothing but that you agree\n");
+        return "\n├ The server gets no data, only your consent.\n".to_owned();
     }
-    for (name, value) in content {
-        let shown = one_line(&plain(value), MAX_REVIEWED);
-        text += &quoted(&format!("{}: {shown}", inline(name)), columns);
-    }
-    text
+    let answers = content.iter().map(|(name, value)| {
+        let value = one_line(&plain(value), MAX_REVIEWED);
+        format!("{}: {value}\n", one_line(name, usize::MAX))
+    });
+    let answers = quoted(&answers.collect::<String>(), columns);
+    format!("\n├ The server gets this:\n{answers}")
 }
 
-/// The fields of a form, without optional ones that cannot be filled in here.
-fn fields(schema: &Value) -> Result<Vec<Field>, String> {
-    let none = Map::new();
-    let properties = schema
-        .get("properties")
-        .map_or(Some(&none), Value::as_object);
-    let properties = properties.ok_or("the form's properties are not an object")?;
-    if properties.len() > MAX_FIELDS {
+/// The fields of a form, without optional fields that cannot be filled in here.
+fn fields(schema: &Value) -> Result<Vec<Field<'_>>, String> {
+    let properties = schema["properties"].as_object();
+    if properties.is_some_and(|all| all.len() > MAX_FIELDS) {
         return Err(format!("the form has more than {MAX_FIELDS} fields"));
     }
+    let properties = properties.into_iter().flatten();
     let required = schema["required"].as_array().into_iter().flatten();
     let required: Vec<&str> = required.filter_map(Value::as_str).collect();
-    let mut undescribed = required
-        .iter()
-        .filter(|name| !properties.contains_key(**name));
-    if let Some(name) = undescribed.next() {
-        let fault = format!("the form requires {name:?} and does not describe it");
-        return Err(fault);
-    }
-    let mut fields = Vec::new();
-    for (name, schema) in properties {
-        let required = required.contains(&name.as_str());
-        match Field::read(name, schema, required) {
-            Some(field) => fields.push(field),
-            None if required => {
-                return Err(format!("{name:?} is required and cannot be filled in here"));
-            }
-            None => {}
-        }
+    let fields = properties.filter_map(|(name, property)| {
+        Field::read(name, property, required.contains(&name.as_str()))
+    });
+    let fields: Vec<Field<'_>> = fields.collect();
+    let is_missing = |name: &&&str| !fields.iter().any(|field| field.name == **name);
+    if let Some(name) = required.iter().find(is_missing) {
+        return Err(format!(
+            "the form requires {name:?}, which cannot be filled in here"
+        ));
     }
     Ok(fields)
 }
 
-#[cfg(test)]
-mod tests {
-    use expect_test::expect;
+/// A property of a form's schema.
+#[derive(Debug)]
+struct Field<'a> {
+    name: &'a str,
+    property: &'a Value,
+    /// The property, compiled.
+    schema: Schema,
+    is_required: bool,
+    choices: Vec<Choice<'a>>,
+}
 
-    use super::*;
+#[derive(Debug)]
+struct Choice<'a> {
+    value: &'a str,
+    title: Option<&'a str>,
+}
 
-    #[test]
-    fn form_shows_its_fields() {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "name": { "type": "string", "title": "Name", "description": "As in\nthe file" },
-                "color": { "type": "string", "enum": ["red", "a\nb"], "default": "red" },
-                "nested": { "type": "object" },
-            },
-            "required": ["name"],
+impl<'a> Field<'a> {
+    /// Reads a property; `None` if it cannot be filled in here.
+    fn read(name: &'a str, property: &'a Value, is_required: bool) -> Option<Self> {
+        let choices = match property.get("type")?.as_str()? {
+            "string" => choices(property, "oneOf")?,
+            "array" => choices(property.get("items")?, "anyOf")?,
+            "integer" | "number" | "boolean" => Vec::new(),
+            _ => return None,
+        };
+        if property["type"] == "array" && choices.is_empty() {
+            return None;
+        }
+        let mut schema = property.clone();
+        schema["$schema"] = DRAFT.into();
+        Some(Self {
+            name,
+            property,
+            schema: Schema::new(schema, Author::Script).ok()?,
+            is_required,
+            choices,
+        })
+    }
+
+    /// Asks until the answer is valid; `None` if the field is skipped.
+    async fn ask(&self, conversation: &mut Conversation) -> Result<Option<Value>, Refusal> {
+        let columns = conversation.columns();
+        show(conversation, &self.head(columns)).await?;
+        let prompt = format!("├ {:?}: ", label(self.name, MAX_PROMPT));
+        loop {
+            let line = ask(conversation, &prompt).await?;
+            match self.answer(&line) {
+                Ok(value) => return Ok(value),
+                Err(problem) => show(conversation, &quoted(&problem, columns)).await?,
+            }
+        }
+    }
+
+    /// The text before the field's prompt.
+    fn head(&self, columns: Option<usize>) -> String {
+        let mut text = String::new();
+        for key in ["title", "description"] {
+            if let Some(words) = self.property[key].as_str() {
+                text += &format!("{}\n", cut(words.trim(), MAX_LABEL));
+            }
+        }
+        for (index, Choice { value, title }) in self.choices.iter().enumerate() {
+            let choice = match title {
+                Some(title) => format!("{} ({value})", cut(title, MAX_LABEL)),
+                None => (*value).to_owned(),
+            };
+            text += &format!("{}) {}\n", index + 1, one_line(&choice, usize::MAX));
+        }
+        text += &format!("({}", self.wants());
+        if !self.is_required {
+            text += ", optional";
+        }
+        if let Some(default) = self.default() {
+            text += &format!(", default {}", one_line(&plain(default), usize::MAX));
+        }
+        format!("\n{}", quoted(&format!("{text})"), columns))
+    }
+
+    /// The expected answer in words.
+    fn wants(&self) -> String {
+        let text = |key: &str| self.property[key].as_str().unwrap_or_default();
+        let kind = match (text("type"), text("format")) {
+            ("array", _) => "any of these, by number, separated by commas",
+            _ if !self.choices.is_empty() => "one of these, by number",
+            ("integer", _) => "a whole number",
+            ("number", _) => "a number",
+            ("boolean", _) => "y or n",
+            (_, "email") => "an e-mail address",
+            (_, "uri") => "a URL",
+            (_, "date") => "a date, such as 2026-07-28",
+            (_, "date-time") => "a time, such as 2026-07-28T12:00:00Z",
+            _ => "text",
+        };
+        let limits = LIMITS.iter().filter_map(|(key, words, unit)| {
+            let limit = self.property.get(key).filter(|limit| limit.is_number())?;
+            Some(format!(", {words} {limit}{unit}"))
         });
-        let fields = fields(&schema).expect("a form");
-        let text: String = fields.iter().map(|field| head(field, None)).collect();
-        expect![[r#"
-
-            │ Name
-            │ As in
-            │ the file
-            │ (text)
-
-            │ 1) red
-            │ 2) a b
-            │ (one of these, by number, optional, default red)
-        "#]]
-        .assert_eq(&text);
+        format!("{kind}{}", limits.collect::<String>())
     }
 
-    #[test]
-    fn unfillable_form_says_why() {
-        let many: Map<String, Value> = (0..51)
-            .map(|n| (n.to_string(), json!({ "type": "string" })))
-            .collect();
-        for (schema, expected) in [
-            (
-                json!({ "properties": { "x": { "type": "object" } }, "required": ["x"] }),
-                r#""x" is required and cannot be filled in here"#,
-            ),
-            (
-                json!({ "properties": {}, "required": ["gone"] }),
-                r#"the form requires "gone" and does not describe it"#,
-            ),
-            (
-                json!({ "properties": many }),
-                "the form has more than 50 fields",
-            ),
-        ] {
-            assert_eq!(fields(&schema).err().as_deref(), Some(expected));
+    /// The value that an empty line stands for, if it is valid.
+    fn default(&self) -> Option<&Value> {
+        let default = self.property.get("default");
+        default.filter(|value| self.problem(value).is_none())
+    }
+
+    /// The value of a typed line; `None` if the field is skipped.
+    fn answer(&self, line: &str) -> Result<Option<Value>, String> {
+        let typed = line.trim();
+        if typed.is_empty() {
+            let default = self.default();
+            if self.is_required && default.is_none() {
+                return Err("an answer is required".to_owned());
+            }
+            return Ok(default.cloned());
+        }
+        let value = self.parse(typed);
+        let value = value.ok_or_else(|| format!("the answer must be {}", self.wants()))?;
+        self.problem(&value).map_or(Ok(Some(value)), Err)
+    }
+
+    fn parse(&self, typed: &str) -> Option<Value> {
+        match self.property["type"].as_str()? {
+            "integer" | "number" => Some(typed.parse::<Number>().ok()?.into()),
+            "boolean" => match typed.to_lowercase().as_str() {
+                "y" | "yes" | "true" => Some(true.into()),
+                "n" | "no" | "false" => Some(false.into()),
+                _ => None,
+            },
+            "array" => {
+                let mut values = Vec::new();
+                for typed in typed.split(',').filter(|typed| !typed.trim().is_empty()) {
+                    let value = self.choice(typed.trim())?;
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+                Some(json!(values))
+            }
+            _ if self.choices.is_empty() => Some(typed.into()),
+            _ => Some(self.choice(typed)?.into()),
         }
     }
 
-    #[test]
-    fn the_review_shows_every_answer() {
-        let content = json!({ "a": "x\ny", "b": [], "c": true, "long": "é".repeat(600) });
-        let content = content.as_object().expect("an object");
-        let text = review(content, None);
-        assert!(
-            text.starts_with(
-                "\n├ This is what the server gets:\n│ a: x\\ny\n│ b: none\n│ c: yes\n│ long: "
-            ),
-            "{text}"
-        );
-        assert!(text.ends_with("é…\n"), "{text}");
-        assert!(review(&Map::new(), None).contains("nothing but that you agree"));
+    /// The choice with this number, value or title.
+    fn choice(&self, typed: &str) -> Option<&str> {
+        let number = typed.parse::<usize>().ok();
+        let numbered = number.and_then(|number| self.choices.get(number.checked_sub(1)?));
+        let is_named = |choice: &&Choice<'_>| choice.value == typed || choice.title == Some(typed);
+        let choice = numbered.or_else(|| self.choices.iter().find(is_named))?;
+        Some(choice.value)
     }
 
-    #[test]
-    fn only_plain_names_become_prompts() {
-        for name in ["a b", "", "é", "a\n", &"x".repeat(41)] {
-            assert!(!is_plain(name), "{name:?}");
-        }
-        assert!(is_plain("first_name-2.x"));
+    fn problem(&self, value: &Value) -> Option<String> {
+        let problems = self.schema.problems(value, value.to_string().len(), 1);
+        let problem = problems.first()?.trim_start_matches("the value: ");
+        Some(one_line(problem, MAX_LABEL))
     }
 }
+
+/// The choices that a string schema lists under this keyword or under `enum`: empty without
+/// either, `None` if the list is malformed.
+fn choices<'a>(schema: &'a Value, keyword: &str) -> Option<Vec<Choice<'a>>> {
+    let Some(all) = schema.get(keyword).or_else(|| schema.get("enum")) else {
+        return Some(Vec::new());
+    };
+    let choices = all.as_array()?.iter().enumerate().map(|(index, choice)| {
+        let title = choice.get("title").unwrap_or(&schema["enumNames"][index]);
+        Some(Choice {
+            value: choice.get("const").unwrap_or(choice).as_str()?,
+            title: title.as_str(),
+        })
+    });
+    let choices: Vec<Choice<'_>> = choices.collect::<Option<_>>()?;
+    let is_allowed = (1..=MAX_CHOICES).contains(&choices.len());
+    is_allowed.then_some(choices)
+}
+
+/// A value in words.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Array(all) if all.is_empty() => "none".to_owned(),
+        Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

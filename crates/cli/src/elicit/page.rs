@@ -1,31 +1,32 @@
-//! A page that a server wants opened.
+//! A page that a server asks the person to open.
 
 use std::process::Stdio;
 
-use callgate::{Refusal, present::quoted};
+use callgate::faces::Refusal;
+use callgate_text::quoted;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::{choose, inline, show};
+use super::{choose, show};
 use crate::terminal::Conversation;
 
-/// The most bytes of a URL, which is shown whole.
+/// Bytes of a URL: it is shown whole.
 const MAX_URL: usize = 2_000;
 
-/// Shows the page and its host, and opens it only after a yes.
+/// Shows the page and its host, and opens it only if the person agrees.
 pub async fn answer(
     conversation: &mut Conversation,
-    from: &str,
+    server: &str,
     message: &str,
     params: &Value,
 ) -> Result<Value, Refusal> {
     let url = params.get("url").and_then(Value::as_str);
     let url = read(url.unwrap_or_default()).map_err(Refusal::Failed)?;
     let page = shown(&url, conversation.columns());
-    let text = format!("\n┌ {from} wants you to open a page:\n{message}{page}");
+    let text = format!("\n┌ Server {server:?} asks you to open a page:\n{message}{page}");
     show(conversation, &text).await?;
     let prompt = "└ open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
-    let opens = |said: &str| match said {
+    let opens = |typed: &str| match typed {
         "y" | "yes" => Some(false),
         "o" => Some(true),
         _ => None,
@@ -33,7 +34,7 @@ pub async fn answer(
     while choose(conversation, prompt, &["o", "y", "n"], opens).await? {
         match open(url.as_str()) {
             Ok(()) => break,
-            Err(reason) => show(conversation, &format!("{reason}\n")).await?,
+            Err(problem) => show(conversation, &format!("{problem}\n")).await?,
         }
     }
     Ok(json!({ "action": "accept" }))
@@ -41,21 +42,18 @@ pub async fn answer(
 
 fn read(text: &str) -> Result<Url, String> {
     if text.len() > MAX_URL {
-        return Err(format!("the page's URL is over {MAX_URL} bytes"));
+        return Err(format!("the page's URL is longer than {MAX_URL} bytes"));
     }
     // The scheme was checked before.
     let url = Url::parse(text).ok().filter(Url::has_host);
-    url.ok_or_else(|| "the page has no valid URL".to_owned())
+    url.ok_or_else(|| "the page's URL is not valid".to_owned())
 }
 
-/// The parsed form, with the host in ASCII: letters that look like others show.
+/// The parsed URL, with the host in ASCII, so that look-alike letters are visible.
 fn shown(url: &Url, columns: Option<usize>) -> String {
     let host = url.host_str().unwrap_or_default();
-    let mut text = format!(
-        "├ its host:\n{}├ the page:\n{}",
-        quoted(&inline(host), columns),
-        quoted(&inline(url.as_str()), columns)
-    );
+    let [host_rows, page_rows] = [host, url.as_str()].map(|text| quoted(text, columns));
+    let mut text = format!("├ its host:\n{host_rows}├ the page:\n{page_rows}");
     if !url.username().is_empty() || url.password().is_some() {
         text.push_str("├ Beware: the part before the @ is not the host.\n");
     }
@@ -92,7 +90,7 @@ pub fn open(url: &str) -> Result<(), String> {
     let started = command.spawn().map(drop);
     started.map_err(|error| {
         let program = program.to_string_lossy();
-        format!("cannot start {program}: {error}; open the page yourself")
+        format!("could not start {program}: {error}; open the page yourself")
     })
 }
 
@@ -158,12 +156,12 @@ mod tests {
     #[test]
     fn invalid_or_long_page_urls_are_refused() {
         let long = format!("https://example.com/{}", "a".repeat(2_000));
-        for (text, fault) in [
-            ("javascript:alert(1)", "the page has no valid URL"),
-            ("example.com", "the page has no valid URL"),
-            (&long, "the page's URL is over 2000 bytes"),
+        for (text, problem) in [
+            ("javascript:alert(1)", "not valid"),
+            ("example.com", "not valid"),
+            (&long, "longer than 2000 bytes"),
         ] {
-            assert_eq!(read(text), Err(fault.to_owned()));
+            assert!(read(text).is_err_and(|it| it.contains(problem)), "{text}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The entry of another client's server as `callgate.json` has it.
+//! Converts the entry of another client's server to the form of `callgate.json`.
 
 use std::collections::BTreeMap;
 
+use callgate::config::foreign::tool_keys;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -12,32 +13,39 @@ use crate::clients::Client;
 /// A server for `callgate.json`.
 pub struct Entry {
     pub entry: Value,
-    /// The only tools that the client uses, by their own names.
-    pub only: Option<Vec<String>>,
-    /// The tools that it does not use.
-    pub without: Vec<String>,
+    /// Lists of the only tools that the client uses, by their own names.
+    only: Vec<Vec<String>>,
+    /// The tools that the client does not use.
+    without: Vec<String>,
     /// Keys that are not taken over.
     pub passed_over: Vec<String>,
 }
 
-/// Keys that need no mention.
-const SILENT: &str =
-    "active description disabled enabled icon isActive name source transport type version";
+impl Entry {
+    /// True if the client does not use all tools.
+    pub fn is_limited(&self) -> bool {
+        !self.only.is_empty() || !self.without.is_empty()
+    }
 
-/// Keys of clients, and the keys of [`Theirs`] that they stand for. The later ones win.
-const SYNONYMS: [(&str, &str); 6] = [
-    ("serverUrl", "url"),
-    ("httpUrl", "url"),
-    ("http_headers", "headers"),
-    ("includeTools", "enabled_tools"),
-    ("excludeTools", "disabled_tools"),
-    ("disabledTools", "disabled_tools"),
-];
+    /// True if the client does not use this tool.
+    pub fn leaves_out(&self, tool: &str) -> bool {
+        let is_in = |list: &Vec<String>| list.iter().any(|it| it == tool);
+        is_in(&self.without) || !self.only.iter().all(is_in)
+    }
+}
 
-/// An entry in the forms of all clients. Numbers and booleans are texts, and `null` is left out.
+/// Keys without effect on a server, which are dropped without a warning.
+const SILENT: &str = "description disable disabled icon isDisabled name source transport \
+                      transportType type version";
+
+/// Why an entry is refused. An error of the parser could quote a secret.
+const WRONG_TYPE: &str = "a value in it, such as \"args\" or \"env\", is not of the type that \
+                          clients write; correct it there";
+
+/// An entry with the keys of all clients. Numbers and booleans are texts, and `null` is omitted.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Theirs {
+struct ClientEntry {
     command: Option<String>,
     args: Vec<String>,
     env: BTreeMap<String, String>,
@@ -53,100 +61,112 @@ struct Theirs {
     startup_timeout_ms: Option<String>,
     tool_timeout_sec: Option<String>,
     timeout: Option<String>,
-    enabled_tools: Option<Vec<String>>,
-    disabled_tools: Vec<String>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
-impl Theirs {
+impl ClientEntry {
     fn read(found: &Found) -> Result<Self, String> {
-        let mut entry = found.entry.clone();
-        // Zed once had the command as an object.
-        if let Some(Value::Object(mut command)) = entry.get("command").cloned() {
-            let program = command.remove("path").unwrap_or_default();
-            entry.extend(command);
-            entry.insert("command".to_owned(), program);
+        let entry = texts(found.client, found.entry.clone().into());
+        serde_json::from_value(entry).map_err(|_| WRONG_TYPE.to_owned())
+    }
+
+    /// Removes the lists of the only tools in use, or of tools that are not in use.
+    fn take_tools(&mut self, are_in_use: bool) -> Result<Vec<Vec<String>>, String> {
+        let lists = tool_keys(are_in_use).filter_map(|key| self.rest.remove(key));
+        let lists: Result<Vec<Vec<String>>, _> = lists.map(serde_json::from_value).collect();
+        lists.map_err(|_| WRONG_TYPE.to_owned())
+    }
+
+    fn uses_sse(&self) -> bool {
+        let keys = ["type", "transport", "transportType"];
+        let mut kinds = keys.iter().filter_map(|key| self.rest.get(*key)?.as_str());
+        kinds.any(|kind| kind.eq_ignore_ascii_case("sse"))
+    }
+
+    /// The variables for the program, without secrets.
+    fn environment(&mut self, server: &str, secrets: &mut Secrets) -> BTreeMap<String, String> {
+        for (name, value) in &mut self.env {
+            *value = secrets.environment(server, name, value);
         }
-        for (theirs, ours) in SYNONYMS {
-            if let Some(value) = entry.remove(theirs).filter(|value| !value.is_null()) {
-                entry.insert(ours.to_owned(), value);
-            }
+        for name in std::mem::take(&mut self.env_vars) {
+            self.env.insert(name.clone(), reference(&name));
         }
-        let theirs = serde_json::from_value(texts(found.client, entry.into()));
-        // The error of the parser could quote a secret.
-        let wrong = "a value in it, such as \"args\" or \"env\", is not of the type that clients write; \
-                 correct it there";
-        theirs.map_err(|_| wrong.to_owned())
+        std::mem::take(&mut self.env)
+    }
+
+    /// The headers for the server, without secrets.
+    fn headers(&mut self, server: &str, secrets: &mut Secrets) -> BTreeMap<String, String> {
+        for (name, value) in &mut self.headers {
+            *value = secrets.header(server, name, value);
+        }
+        for (name, from) in std::mem::take(&mut self.env_http_headers) {
+            self.headers.insert(name, reference(&from));
+        }
+        if let Some(from) = &self.bearer_token_env_var {
+            let bearer = format!("Bearer {}", reference(from));
+            self.headers.insert("Authorization".to_owned(), bearer);
+        }
+        std::mem::take(&mut self.headers)
+    }
+
+    /// `startTimeout` and `callTimeout`, each `None` if the client sets no limit.
+    fn timeouts(&self) -> [Option<String>; 2] {
+        let milliseconds = |time: &Option<String>, unit: f64| {
+            let time = time.as_ref()?.parse::<f64>().ok()? * unit;
+            (time >= 1.0).then(|| format!("{}ms", time.round()))
+        };
+        let start = milliseconds(&self.startup_timeout_sec, 1000.0);
+        let call = milliseconds(&self.tool_timeout_sec, 1000.0);
+        [
+            start.or_else(|| milliseconds(&self.startup_timeout_ms, 1.0)),
+            call.or_else(|| milliseconds(&self.timeout, 1.0)),
+        ]
     }
 }
 
-/// Converts an entry. An error says why it is of no use.
+/// The reference to a variable.
+pub fn reference(name: &str) -> String {
+    format!("${{{name}}}")
+}
+
+/// Converts an entry. The error says why the server is left out.
 pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
     let server = &found.name;
-    let mut theirs = Theirs::read(found)?;
-    let mut kinds = ["type", "transport"]
-        .iter()
-        .filter_map(|key| theirs.rest.get(*key)?.as_str());
-    if kinds.any(|kind| kind.eq_ignore_ascii_case("sse")) {
-        return Err(
-            "it uses the transport SSE, which MCP gave up; if the server has a streamable \
-                    HTTP address, add it there"
-                .to_owned(),
-        );
+    let mut theirs = ClientEntry::read(found)?;
+    if theirs.uses_sse() {
+        let reason = "it uses the transport SSE, which MCP deprecated; if the server has a \
+                      streamable HTTP address, add it there";
+        return Err(reason.to_owned());
     }
-    let reference = |name: &str| format!("${{{name}}}");
-    for (name, value) in &mut theirs.env {
-        *value = secrets.environment(server, name, value);
-    }
-    for name in theirs.env_vars {
-        theirs.env.insert(name.clone(), reference(&name));
-    }
-    for (name, value) in &mut theirs.headers {
-        *value = secrets.header(server, name, value);
-    }
-    for (name, from) in theirs.env_http_headers {
-        theirs.headers.insert(name, reference(&from));
-    }
-    if let Some(from) = theirs.bearer_token_env_var {
-        let bearer = format!("Bearer {}", reference(&from));
-        theirs.headers.insert("Authorization".to_owned(), bearer);
-    }
-    let milliseconds = |time: Option<String>, unit: f64| {
-        let time = time?.parse::<f64>().ok()? * unit;
-        (time >= 1.0).then(|| format!("{}ms", time.round()))
-    };
-    let start = milliseconds(theirs.startup_timeout_sec, 1000.0);
-    let call = milliseconds(theirs.tool_timeout_sec, 1000.0);
-    let times = json!({
-        "startTimeout": start.or_else(|| milliseconds(theirs.startup_timeout_ms, 1.0)),
-        "callTimeout": call.or_else(|| milliseconds(theirs.timeout, 1.0)),
-    });
+    let (only, without) = (theirs.take_tools(true)?, theirs.take_tools(false)?.concat());
+    let env = theirs.environment(server, secrets);
+    let headers = theirs.headers(server, secrets);
+    let [start, call] = theirs.timeouts();
     let mut entry = match (theirs.command, theirs.url) {
         (Some(command), _) => {
             let args = secrets.arguments(server, &theirs.args);
-            json!({ "command": command, "args": args, "env": theirs.env, "cwd": theirs.cwd })
+            json!({ "command": command, "args": args, "env": env, "cwd": theirs.cwd })
         }
-        (None, Some(url)) => {
-            json!({ "url": secrets.url(server, &url), "headers": theirs.headers })
-        }
+        (None, Some(url)) => json!({ "url": secrets.url(server, &url), "headers": headers }),
         (None, None) => return Err("it has neither a command nor an address".to_owned()),
     };
-    if let (Value::Object(entry), Value::Object(times)) = (&mut entry, times) {
-        entry.extend(times);
+    entry["startTimeout"] = start.into();
+    entry["callTimeout"] = call.into();
+    if let Value::Object(entry) = &mut entry {
         entry.retain(|_, value| ![json!(null), json!([]), json!({})].contains(value));
     }
     let mut passed_over: Vec<String> = theirs.rest.into_iter().map(|(key, _)| key).collect();
     passed_over.retain(|key| !SILENT.split(' ').any(|silent| silent == key));
     Ok(Entry {
         entry,
-        only: theirs.enabled_tools,
-        without: theirs.disabled_tools,
+        only,
+        without,
         passed_over,
     })
 }
 
-/// The entry in one line as it would be written, without secrets.
+/// The entry in one line, in the form of `callgate.json` and without secrets.
 pub fn shown(found: &Found) -> String {
     match convert(found, &mut Secrets::default()) {
         Ok(entry) => entry.entry.to_string(),
@@ -154,8 +174,8 @@ pub fn shown(found: &Found) -> String {
     }
 }
 
-/// A value with its numbers and booleans as texts, with Callgate's form of references in all texts,
-/// and without `null`.
+/// The value with references in Callgate's form, with numbers and booleans as texts, and without
+/// `null` in objects.
 fn texts(client: Client, value: Value) -> Value {
     match value {
         Value::String(text) => references(client, &text).into(),
@@ -168,7 +188,7 @@ fn texts(client: Client, value: Value) -> Value {
     }
 }
 
-/// A text whose references to variables are in Callgate's form.
+/// The text with its references to variables in Callgate's form.
 fn references(client: Client, text: &str) -> String {
     const KNOWN: [&str; 5] = [
         "workspaceFolder",
@@ -185,7 +205,7 @@ fn references(client: Client, text: &str) -> String {
         {
             let name = reference.strip_prefix("env:").unwrap_or(reference);
             let name = name.split(":-").next().unwrap_or_default();
-            // `${input:token}` asks a person elsewhere.
+            // For `${input:token}`, VS Code asks a person.
             changed += &if KNOWN.contains(&reference) || variable(name) == name.to_uppercase() {
                 format!("${{{reference}}}")
             } else {
@@ -209,17 +229,23 @@ fn references(client: Client, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+
+    use callgate::config::foreign;
 
     use super::*;
 
     fn converted(client: Client, entry: &Value) -> Result<Entry, String> {
+        let key = client.servers_key();
+        let text = json!({ (key): { "cg": entry } }).to_string();
+        let sections = foreign::read(Path::new("a.json"), &text, key, Path::new("/"));
+        let server = sections.expect("a file").remove(0).servers.remove(0);
         let found = Found {
             client,
             file: PathBuf::new(),
-            name: "cg".to_owned(),
-            entry: entry.as_object().cloned().expect("an object"),
-            is_off: false,
+            name: server.name,
+            entry: server.entry,
+            is_off: server.is_off,
             project: None,
         };
         convert(&found, &mut Secrets::default())
@@ -289,5 +315,17 @@ mod tests {
         let entry = json!({ "command": "x", "args": "--token s3cret" });
         let refused = converted(Client::Cursor, &entry).err().expect("a reason");
         assert!(!refused.contains("s3cret"), "{refused}");
+    }
+
+    #[test]
+    fn tool_lists_of_all_spellings_restrict_together() {
+        let entry = json!({ "command": "x", "includeTools": ["a", "b"], "enabled_tools": ["b", "c"],
+                            "excludeTools": ["d"], "disabledTools": ["e"] });
+        let entry = converted(Client::Gemini, &entry).expect("a server");
+        let tools = ["a", "b", "c", "d", "e"];
+        let left_out = tools.map(|tool| entry.leaves_out(tool));
+        assert_eq!(left_out, [true, false, true, true, true]);
+        let malformed = json!({ "command": "x", "excludeTools": "a" });
+        assert!(converted(Client::Gemini, &malformed).is_err());
     }
 }

@@ -1,4 +1,5 @@
-//! `callgate init`: a configuration from the servers of other MCP clients, and Callgate in theirs.
+//! `callgate init`: makes a configuration from the servers of other MCP clients, and adds Callgate
+//! to a client's configuration.
 
 mod entry;
 mod install;
@@ -7,13 +8,14 @@ mod secrets;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
-use callgate::present::{harmless, one_line};
-use callgate::rule::function_prefix;
-use callgate::{CheckMode, Gate, ToolInfo};
+use callgate::faces::function_prefix;
+use callgate::settings::CheckMode;
+use callgate::{Gate, ToolInfo};
+use callgate_text::{harmless, one_line};
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
@@ -23,12 +25,16 @@ use crate::dialogue::Dialogue;
 use crate::doctor::Checkup;
 use crate::setup::{self, Flags, Sources};
 use crate::{print, progress, terminal, trust};
-use entry::Entry;
+use entry::{Entry, reference};
 use read::Found;
 use secrets::Secrets;
 
-/// The characters of a name or path of another client that are shown.
+/// The maximum number of characters shown of a name or path from another client.
 const SHOWN: usize = 80;
+
+/// A copy of the schema beside the configuration.
+const SCHEMA: &str = "callgate.schema.json";
+const NO_SERVER: &str = "no server is left; nothing was written";
 
 /// Runs the command, and returns the exit code.
 pub async fn execute(sources: &Sources, args: InitArgs) -> anyhow::Result<u8> {
@@ -40,8 +46,110 @@ pub async fn execute(sources: &Sources, args: InitArgs) -> anyhow::Result<u8> {
     }
 }
 
+/// The configuration of Callgate in a folder: `callgate.jsonc` if it is there, else `callgate.json`.
+fn own_file(folder: &Path) -> PathBuf {
+    let with_comments = folder.join("callgate.jsonc");
+    if with_comments.symlink_metadata().is_ok() {
+        return with_comments;
+    }
+    folder.join("callgate.json")
+}
+
+/// Makes a configuration from the servers of other clients.
+async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow::Result<u8> {
+    let file = match &sources.config {
+        Some(path) => std::path::absolute(path)?,
+        None => own_file(&folders.project),
+    };
+    let shown = install::target(folders, &file, sources.config.is_none())?;
+    let mut dialogue = begin(args).await?;
+    if file.symlink_metadata().is_ok() && !args.force {
+        let question = format!("{shown} exists; replace it, and keep the old one as a backup?");
+        match &mut dialogue {
+            Some(dialogue) => dialogue.agree_or_end(&question).await?,
+            None => bail!("{shown} exists; --force replaces it and keeps the old one as a backup"),
+        }
+    }
+    let candidates = candidates(folders, args);
+    if candidates.is_empty() {
+        print::error(&nothing_found(folders, &args.from));
+        return Ok(1);
+    }
+    let chosen = chosen(&candidates, folders, args, &mut dialogue).await?;
+    let mut secrets = Secrets::default();
+    let mut entries = converted(&chosen, folders, &mut secrets);
+    if entries.is_empty() {
+        bail!(NO_SERVER);
+    }
+    let copies = copies_secrets(&secrets, &shown, &mut dialogue).await?;
+    let allows = allows_reads(args, &mut dialogue).await?;
+    drop(dialogue);
+    let (config, unset) = tried(&file, &mut entries, &secrets)?;
+    let permissions = permissions(&entries, config, allows).await?;
+    let folder = file.parent().unwrap_or(&file);
+    let schema = folder.join(SCHEMA).is_file().then_some(SCHEMA);
+    let mut text = text(&entries, Some(permissions), schema);
+    if copies {
+        text = with_secrets(text, &secrets);
+    }
+    install::write(folders, &file, copies, |_| Ok(text.clone()))?;
+    trust::accept(&file, &text)?;
+    let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+    let names = one_line(&names.join(", "), usize::MAX);
+    print::out(&format!("wrote {shown} with the servers {names}\n"))?;
+    let set = print_unset(&text, unset, &secrets)?;
+    let sources = Sources {
+        config: Some(file),
+        skills: Vec::new(),
+    };
+    finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
+}
+
+/// Starts the dialogue. `None` if the flags answer all questions; an error if nothing does.
+async fn begin(args: &InitArgs) -> anyhow::Result<Option<Dialogue>> {
+    let is_chosen = args.yes || !args.servers.is_empty();
+    let dialogue = Dialogue::begin(is_chosen).await?;
+    if dialogue.is_none() && !is_chosen {
+        bail!(
+            "there is no terminal to ask at; name servers with --server, or take all of them with \
+             --yes"
+        );
+    }
+    Ok(dialogue)
+}
+
+/// The servers of other clients, each once. Warns about files that were not read.
+fn candidates(folders: &Folders, args: &InitArgs) -> Vec<Found> {
+    let (found, unread) = read::servers(folders, &args.from);
+    for unread in unread {
+        print::warning(&one_line(&unread, usize::MAX));
+    }
+    named_once(found)
+}
+
+/// Asks whether values that may be secrets are copied. Without a terminal, they are not.
+async fn copies_secrets(
+    secrets: &Secrets,
+    shown: &str,
+    dialogue: &mut Option<Dialogue>,
+) -> anyhow::Result<bool> {
+    let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
+    let Some(dialogue) = dialogue.as_mut().filter(|_| !names.is_empty()) else {
+        return Ok(false);
+    };
+    let names = names.join(", ");
+    let text = format!("┌ values that may be secrets are not copied to {shown}: {names}\n");
+    dialogue.show(&text).await?;
+    dialogue.agrees("copy them to the file anyway?").await
+}
+
 /// True if tools that say they only read may be called without a question.
-async fn allows_reads(dialogue: &mut Dialogue) -> anyhow::Result<bool> {
+async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyhow::Result<bool> {
+    let dialogue = match (&args.read_only, dialogue) {
+        (Some(verdict), _) => return Ok(verdict == "allow"),
+        (None, None) => return Ok(false),
+        (None, Some(dialogue)) => dialogue,
+    };
     let prompt = "tools that say they only read: [a] ask each time  [r] allow without asking";
     let read = |answer: &str| match answer {
         "a" | "ask" => Some(false),
@@ -51,103 +159,40 @@ async fn allows_reads(dialogue: &mut Dialogue) -> anyhow::Result<bool> {
     dialogue.ask(prompt, &["a", "r"], read).await
 }
 
-/// Makes a configuration from the servers of other clients.
-async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow::Result<u8> {
-    let file = match &sources.config {
-        Some(path) => std::path::absolute(path)?,
-        None => folders.project.join("callgate.json"),
-    };
-    let shown = install::target(folders, &file, sources.config.is_none())?;
-    let is_chosen = args.yes || !args.servers.is_empty();
-    let mut dialogue = Dialogue::begin(is_chosen).await?;
-    if dialogue.is_none() && !is_chosen {
-        bail!(
-            "there is no terminal to ask at; name servers with --server, or take all of them with \
-             --yes"
-        );
-    }
-    if file.symlink_metadata().is_ok() && !args.force {
-        let question = format!("{shown} exists; replace it, and keep the old one beside it?");
-        match &mut dialogue {
-            Some(dialogue) => dialogue.agree_or_end(&question).await?,
-            None => bail!("{shown} exists; --force replaces it and keeps the old one beside it"),
-        }
-    }
-    let (found, unread) = read::servers(folders, &args.from);
-    for unread in unread {
-        print::warning(&one_line(&unread, usize::MAX));
-    }
-    let candidates = named_once(found);
-    if candidates.is_empty() {
-        print::error(&nothing_found(folders, &args.from));
-        return Ok(1);
-    }
-    let chosen = chosen(&candidates, folders, args, &mut dialogue).await?;
-    let mut secrets = Secrets::default();
-    let mut entries = converted(&chosen, folders, &mut secrets);
-    if entries.is_empty() {
-        bail!("no server is left; nothing was written");
-    }
-    let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
-    let mut copies = false;
-    if let Some(dialogue) = dialogue.as_mut().filter(|_| !names.is_empty()) {
-        let names = names.join(", ");
-        let text = format!("┌ values that may be secrets stay out of {shown}: {names}\n");
-        dialogue.show(&text).await?;
-        let question = "copy them into the file all the same?";
-        copies = dialogue.agrees(question).await?;
-    }
-    let allows = match (&args.read_only, &mut dialogue) {
-        (Some(verdict), _) => verdict == "allow",
-        (None, None) => false,
-        (None, Some(dialogue)) => allows_reads(dialogue).await?,
-    };
-    drop(dialogue);
-    let (config, mut unset) = tried(&file, &mut entries, &secrets)?;
-    let permissions = permissions(&entries, config, allows).await?;
-    let mut text = text(&entries, Some(permissions));
-    for (name, secret) in secrets.iter().filter(|_| copies) {
+/// The text of the configuration, with the secrets in place of references to them.
+fn with_secrets(mut text: String, secrets: &Secrets) -> String {
+    for (name, secret) in secrets.iter() {
         let value = Value::from(&*secret.value).to_string();
-        text = text.replace(&format!("${{{name}}}"), &value[1..value.len() - 1]);
+        text = text.replace(&reference(name), &value[1..value.len() - 1]);
     }
-    install::write(folders, &file, copies, |_| Ok(text.clone()))?;
-    trust::accept(&file, &text)?;
-    let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
-    let names = one_line(&names.join(", "), usize::MAX);
-    print::out(&format!("wrote {shown} with the servers {names}\n"))?;
-    // A reference with a default needs no variable.
-    unset.retain(|name| {
-        ["${", "${env:"]
-            .iter()
-            .any(|it| text.contains(&format!("{it}{name}}}")))
-    });
-    tell_unset(&unset, &secrets)?;
-    let set: String = unset
-        .iter()
-        .map(|name| format!("export {name}=…; "))
-        .collect();
-    let sources = Sources {
-        config: Some(file),
-        skills: Vec::new(),
-    };
-    finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
+    text
 }
 
-/// Prints the variables to set, and where their values are.
-fn tell_unset(unset: &BTreeSet<String>, secrets: &Secrets) -> anyhow::Result<()> {
+/// Prints the variables to set, and where their values are. Returns the commands that set them.
+fn print_unset(
+    text: &str,
+    mut unset: BTreeSet<String>,
+    secrets: &Secrets,
+) -> anyhow::Result<String> {
+    // A reference with a default needs no variable.
+    unset.retain(|name| {
+        text.contains(&reference(name)) || text.contains(&reference(&format!("env:{name}")))
+    });
     if !unset.is_empty() {
         print::out("set these variables, which the configuration refers to:\n")?;
     }
+    let mut commands = String::new();
     for name in unset {
         let place = secrets
-            .get(name)
+            .get(&name)
             .map(|it| format!("  (its value is in {})", it.place));
         print::out(&format!("  {name}{}\n", place.unwrap_or_default()))?;
+        commands += &format!("export {name}=…; ");
     }
-    Ok(())
+    Ok(commands)
 }
 
-/// Runs `doctor`, and prints the next command: another one if something is missing.
+/// Runs `doctor`, and prints the next command: `next`, or `otherwise` if something is missing.
 async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Result<u8> {
     let checkup = Checkup::make(setup::load(sources).await).await;
     let next = if checkup.ok { next } else { otherwise };
@@ -155,27 +200,28 @@ async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Resul
     Ok(0)
 }
 
+/// The message if no client has a server.
 fn nothing_found(folders: &Folders, from: &[Client]) -> String {
     let clients = Client::value_variants().iter();
     let clients = clients.filter(|it| from.is_empty() || from.contains(it));
     let looked: Vec<String> = clients
-        .flat_map(|client| client.facts().files)
+        .flat_map(|client| client.files())
         .filter_map(|path| Some(folders.shown(&folders.path(path)?)))
         .collect();
     format!(
-        "there are no MCP servers in {}; write a callgate.json, such as\n  \
+        "no MCP server was found in {}; write a callgate.json, such as\n  \
          {{ \"mcpServers\": {{ \"time\": {{ \"command\": \"uvx\", \"args\": [\"mcp-server-time\"] \
          }} }} }}",
         looked.join(", ")
     )
 }
 
-/// The servers, each once. Of several with one name, all but the first get a number.
+/// The servers, each once. Further servers with the same name get a number.
 fn named_once(found: Vec<Found>) -> Vec<Found> {
     let mut once: Vec<Found> = Vec::new();
     for mut server in found {
-        let is_same = |it: &&Found| it.entry == server.entry && it.name == server.name;
-        if once.iter().any(|it| is_same(&it)) {
+        let is_same = |it: &Found| it.entry == server.entry && it.name == server.name;
+        if once.iter().any(is_same) {
             continue;
         }
         let name = server.name.clone();
@@ -205,13 +251,28 @@ async fn chosen(
             );
         }
     }
+    let text = listing(all, folders);
+    match dialogue {
+        Some(dialogue) => {
+            dialogue.show(&text).await?;
+            chosen_by_person(all, dialogue).await
+        }
+        None => {
+            print::out(&harmless(&text))?;
+            Ok(chosen_by_flags(all, folders, args))
+        }
+    }
+}
+
+/// The servers in numbered lines, each with its entry.
+fn listing(all: &[Found], folders: &Folders) -> String {
     let mut text = String::from("┌ MCP servers of other clients:\n");
     for (index, server) in all.iter().enumerate() {
         let mut line = format!(
             "{} {}  ({}, {})",
             index + 1,
             one_line(&server.name, SHOWN),
-            server.client.facts().name,
+            server.client.name(),
             one_line(&folders.shown(&server.file), SHOWN)
         );
         if let Some(project) = &server.project {
@@ -220,48 +281,56 @@ async fn chosen(
         if server.is_off {
             line += " turned off";
         }
-        text += &format!(
-            "├ {line}\n│   {}\n",
-            one_line(&entry::shown(server), usize::MAX)
-        );
+        let entry = one_line(&entry::shown(server), usize::MAX);
+        text += &format!("├ {line}\n│   {entry}\n");
     }
-    // Servers of other projects, and those that are off, are chosen by name only.
-    let usual = |it: &&Found| !it.is_off && it.project.is_none();
-    let Some(dialogue) = dialogue else {
-        print::out(&harmless(&text))?;
-        let is_named = |it: &&Found| args.servers.contains(&it.name);
-        // Files of the project may be another author's: --yes does not speak of them.
-        let is_unseen = |it: &&Found| usual(it) && folders.is_of_project(&it.file);
-        if args.servers.is_empty() && all.iter().any(|it| is_unseen(&it)) {
-            let unseen: Vec<_> = all.iter().filter(is_unseen).map(|it| &*it.name).collect();
-            print::warning(&format!(
-                "servers of the project's own files are left out: {}; look at them, and name them \
-                 with --server",
-                one_line(&unseen.join(", "), usize::MAX)
-            ));
-        }
-        let is_taken = |it: &&Found| match args.servers.is_empty() {
-            true => usual(it) && !is_unseen(it),
-            false => is_named(it),
-        };
-        return Ok(all.iter().filter(is_taken).cloned().collect());
-    };
-    dialogue.show(&text).await?;
+    text
+}
+
+/// True if the client uses the server here. Others are chosen by number or name only.
+fn is_in_use(server: &Found) -> bool {
+    !server.is_off && server.project.is_none()
+}
+
+/// The servers that `--server` names, else those in use that are in the person's own files.
+fn chosen_by_flags(all: &[Found], folders: &Folders, args: &InitArgs) -> Vec<Found> {
+    let servers = all.iter();
+    if !args.servers.is_empty() {
+        let named = servers.filter(|it| args.servers.contains(&it.name));
+        return named.cloned().collect();
+    }
+    // Files of the project may be another author's, so --yes does not include them.
+    let (unseen, taken): (Vec<&Found>, Vec<&Found>) = servers
+        .filter(|it| is_in_use(it))
+        .partition(|it| folders.is_of_project(&it.file));
+    if !unseen.is_empty() {
+        let names: Vec<&str> = unseen.iter().map(|it| it.name.as_str()).collect();
+        print::warning(&format!(
+            "servers of the project's own files are left out: {}; look at them, and name them with \
+             --server",
+            one_line(&names.join(", "), usize::MAX)
+        ));
+    }
+    taken.into_iter().cloned().collect()
+}
+
+/// The servers that the person at the terminal chooses.
+async fn chosen_by_person(all: &[Found], dialogue: &mut Dialogue) -> anyhow::Result<Vec<Found>> {
     let numbers = format!("numbers from 1 to {}", all.len());
     let prompt = "take which? [a] all that are in use here  [1 2] those, by number  [n] none";
     let read = |answer: &str| match answer {
-        "a" | "all" => Some(all.iter().filter(usual).cloned().collect()),
+        "a" | "all" => Some(all.iter().filter(|it| is_in_use(it)).cloned().collect()),
         "n" | "none" => Some(Vec::new()),
         numbers => terminal::numbered(numbers, all),
     };
     let chosen: Vec<Found> = dialogue.ask(prompt, &["a", &numbers, "n"], read).await?;
     if chosen.is_empty() {
-        bail!("nothing was written");
+        bail!("no server was chosen; nothing was written");
     }
     Ok(chosen)
 }
 
-/// The entries of the servers that are of use.
+/// The entries of the servers, each with its name. Warns about what is left out.
 fn converted(chosen: &[Found], folders: &Folders, secrets: &mut Secrets) -> Vec<(String, Entry)> {
     let mut entries = Vec::new();
     for server in chosen {
@@ -281,12 +350,15 @@ fn converted(chosen: &[Found], folders: &Folders, secrets: &mut Secrets) -> Vec<
     entries
 }
 
-/// The text of the configuration.
-fn text(entries: &[(String, Entry)], permissions: Option<Value>) -> String {
+/// The text of the configuration. `schema` is the file beside it that editors check it with.
+fn text(entries: &[(String, Entry)], permissions: Option<Value>, schema: Option<&str>) -> String {
     let servers = entries
         .iter()
         .map(|(name, it)| (name.clone(), it.entry.clone()));
     let mut root = Map::new();
+    if let Some(schema) = schema {
+        root.insert("$schema".to_owned(), format!("./{schema}").into());
+    }
     let servers = servers.collect::<Map<String, Value>>();
     root.insert("mcpServers".to_owned(), servers.into());
     if let Some(permissions) = permissions {
@@ -295,22 +367,21 @@ fn text(entries: &[(String, Entry)], permissions: Option<Value>) -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
-/// Reads the configuration with the values of the secrets, and returns it with the variables that it
-/// refers to and that are not set. Servers whose entries have mistakes are left out, so that they
-/// stop no other one.
+/// Reads the configuration with the values of the secrets. Returns it with the unset variables that
+/// it refers to. Servers whose entries have mistakes are left out, and do not stop the others.
 fn tried(
     file: &Path,
     entries: &mut Vec<(String, Entry)>,
     secrets: &Secrets,
 ) -> anyhow::Result<(Config, BTreeSet<String>)> {
     let folder = file.parent().context("the file has no folder")?;
-    // It is not a file of Callgate's name: there, one mistake would be an error for all servers.
+    // In a file with Callgate's name, one mistake would be an error for all servers.
     let trial = tempfile::Builder::new()
         .prefix(".init-")
         .suffix(".json")
         .tempfile_in(folder);
     let trial = trial.with_context(|| format!("{} cannot be written to", folder.display()))?;
-    std::fs::write(trial.path(), text(entries, None))?;
+    std::fs::write(trial.path(), text(entries, None, None))?;
     let unset = RefCell::new(BTreeSet::new());
     let value = |name: &str| {
         let set = std::env::var(name).ok();
@@ -328,7 +399,7 @@ fn tried(
         let mut about: Vec<&str> = about.map(|it| it.problem.message.as_str()).collect();
         let count = about.len();
         about.retain(|message| !message.contains("is not set"));
-        // A variable may be set later.
+        // A server whose only problem is an unset variable stays: it may be set later.
         if count > 0 && about.is_empty() {
             return true;
         }
@@ -341,19 +412,18 @@ fn tried(
         false
     });
     if entries.is_empty() {
-        bail!("no server is left; nothing was written");
+        bail!(NO_SERVER);
     }
     Ok((config, unset.into_inner()))
 }
 
-/// The rules for the servers. Where single tools count, the servers are started.
+/// The rules for the servers. If they depend on single tools, the servers are started.
 async fn permissions(
     entries: &[(String, Entry)],
     config: Config,
     allows: bool,
 ) -> anyhow::Result<Value> {
-    let is_limited = |entry: &Entry| entry.only.is_some() || !entry.without.is_empty();
-    let counts = |entry: &Entry| allows || is_limited(entry);
+    let counts = |entry: &Entry| allows || entry.is_limited();
     let tools = if entries.iter().any(|(_, entry)| counts(entry)) {
         tools(config).await?
     } else {
@@ -364,20 +434,17 @@ async fn permissions(
         let of_server = |(tool, _): &&(ToolInfo, bool)| tool.server == *name && counts(entry);
         let mut known = tools.iter().filter(of_server).peekable();
         if known.peek().is_none() {
-            if is_limited(entry) {
+            if entry.is_limited() {
                 print::warning(&format!(
-                    "server {}: it did not start, so write the tools that are not to be used under \
-                     \"permissions\", \"deny\"",
+                    "server {}: it did not start, and its client leaves out some of its tools; \
+                     write these under \"permissions\", \"deny\"",
                     one_line(name, SHOWN)
                 ));
             }
             ask.push(format!("{}*", function_prefix(name)));
         }
         for (tool, only_reads) in known {
-            let only = entry.only.as_ref();
-            let is_out = entry.without.contains(&tool.tool)
-                || only.is_some_and(|only| !only.contains(&tool.tool));
-            let list = match (is_out, *only_reads && allows) {
+            let list = match (entry.leaves_out(&tool.tool), *only_reads && allows) {
                 (true, _) => &mut deny,
                 (false, true) => &mut allow,
                 (false, false) => &mut ask,
@@ -394,10 +461,10 @@ async fn permissions(
     Ok(permissions.into())
 }
 
-/// The tools of the servers that start, and whether each says that it only reads.
+/// The tools of the servers that start, each with whether it says that it only reads.
 async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
     for server in &mut config.servers {
-        // So that its hints are shown.
+        // Hints such as `readOnlyHint` are shown for trusted servers only.
         server.trusted = true;
     }
     let builder = setup::builder(Some(&config), &Flags::default())?;
@@ -405,7 +472,7 @@ async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
     let gate: Gate = builder.check(CheckMode::Off).cache(None).build().await?;
     progress::clear();
     let tools = gate.tools().into_iter().map(|tool| {
-        let entry = Value::from(gate.tool_entry(&tool.function).unwrap_or_default());
+        let entry = Value::from(gate.view().tool_entry(&tool.function).unwrap_or_default());
         let only_reads = entry["annotations"]["readOnlyHint"] == true;
         (tool, only_reads)
     });

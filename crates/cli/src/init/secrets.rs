@@ -1,42 +1,42 @@
-//! Keeps secrets of other clients' files out of the configuration: a reference `${NAME}` stands in
-//! the place of each value that may be one.
+//! Keeps secrets of other clients' files out of the configuration: a reference `${NAME}` replaces
+//! each value that may be a secret.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// Words in a name that say that its value is a secret.
+/// Words in a name whose value is a secret.
 const SECRET_NAMES: &str = "pass pwd pat auth authorization credential passphrase passcode pin \
                             cookie bearer jwt dsn mnemonic signature";
-/// Endings of words that say so, too.
+/// Suffixes of such words.
 const SECRET_ENDINGS: [&str; 5] = ["key", "token", "secret", "password", "passwd"];
-/// The beginnings of the tokens of well-known services.
-const SECRET_BEGINNINGS: &str = "ghp_ gho_ ghu_ ghs_ github_pat_ glpat- sk- sk_ pk_ rk_ xox xapp- \
+/// Prefixes of the tokens of well-known services.
+const SECRET_PREFIXES: &str = "ghp_ gho_ ghu_ ghs_ github_pat_ glpat- sk- sk_ pk_ rk_ xox xapp- \
                                  AKIA AIza ya29. eyJ npm_ hf_ figd_ lin_api_ ntn_ pat- SG. sq0 EAAA \
                                  ATATT ATCTT ATBB BSA tvly- pplx- gsk_ xai- r8_ nvapi- dop_v1_ shpat_ \
                                  shpss_ glptt- sbp_ whsec_ ASIA GOCSPX- hvs. pypi- PMAK- ghr_ \
                                  AGE-SECRET-KEY-";
-/// Flags that have no value: the argument after one stands for itself.
+/// Flags without a value. The argument after one is not their value.
 const SWITCHES: &str = "-y --yes -i -t -it --rm --init --interactive -q --quiet";
-/// Values that are settings, where the name says nothing of a secret.
+/// Values that are no secrets unless their name says so.
 const SETTINGS: &str = "true false yes no on off none auto default debug info warn warning error \
                         trace silent production development test staging local stdio utf-8 C.UTF-8";
 
-/// The values that the configuration does not have, by the names of their variables.
+/// The values kept out of the configuration, by the names of their variables.
 #[derive(Default)]
 pub struct Secrets {
     values: BTreeMap<String, Secret>,
-    /// The place of the values that come next.
+    /// The file and server of the values that are added next.
     pub place: String,
 }
 
-/// The reason why a word may be a secret.
+/// The reason to suspect that a word is a secret.
 #[derive(Clone, Copy, PartialEq)]
 enum Suspicion {
-    /// Its name says so.
+    /// Its name is that of a secret.
     Named,
-    /// It is the value of a flag whose meaning is not known.
+    /// It is the value of an unknown flag.
     Value,
-    /// None, unless it looks like a token.
+    /// Only its look: it may look like a token.
     Look,
 }
 
@@ -49,7 +49,7 @@ impl Suspicion {
         }
     }
 
-    /// True if a part of a word under this suspicion is kept out.
+    /// True if this part of a suspected word is kept out.
     fn hides(self, part: &str) -> bool {
         match self {
             Self::Named => true,
@@ -59,15 +59,15 @@ impl Suspicion {
     }
 }
 
-/// A value that was kept out.
+/// A value kept out of the configuration.
 pub struct Secret {
     pub value: String,
-    /// The place that it is in.
+    /// The file and server that have it.
     pub place: String,
 }
 
 impl Secrets {
-    /// The values, by the variables to set.
+    /// The values, each with its variable.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Secret)> {
         self.values.iter()
     }
@@ -77,14 +77,14 @@ impl Secrets {
         self.values.get(name)
     }
 
-    /// The value of `env` under this name.
+    /// A variable of `env`, with a reference if it may be a secret.
     pub fn environment(&mut self, server: &str, name: &str, value: &str) -> String {
         let is_named = names_a_secret(name);
         let names = [name.to_owned(), format!("{server}_{name}")];
         self.hide(value, &names, |part| is_named || !is_setting(part))
     }
 
-    /// The value of a header, whose scheme is kept.
+    /// The value of a header, with a reference in place of all but its scheme.
     pub fn header(&mut self, server: &str, name: &str, value: &str) -> String {
         let harmless = ["accept", "content-type", "user-agent", "x-mcp-tool-mode"];
         if harmless.iter().any(|it| name.eq_ignore_ascii_case(it)) {
@@ -100,7 +100,7 @@ impl Secrets {
         scheme + &self.hide(token, &names, |part| !part.trim().is_empty())
     }
 
-    /// The arguments of a command.
+    /// The arguments of a command, with references in place of secrets.
     pub fn arguments(&mut self, server: &str, arguments: &[String]) -> Vec<String> {
         let mut before = "";
         let mut hidden = Vec::new();
@@ -152,7 +152,7 @@ impl Secrets {
         self.word(server, &flag_of(before), argument, suspicion)
     }
 
-    /// A URL, without the secrets of its user, query and path.
+    /// A URL, with references in place of secrets in its user, query and path.
     pub fn url(&mut self, server: &str, url: &str) -> String {
         let Some((scheme, rest)) = url.split_once("://") else {
             return url.to_owned();
@@ -168,7 +168,7 @@ impl Secrets {
             }
             None => authority.to_owned(),
         };
-        // A value of the query may have a slash.
+        // A value in the query may contain a slash, so the query is split at `&` alone.
         let (mark, query) = query.split_at(query.len().min(1));
         let query = [mark].into_iter().chain(query.split_inclusive('&'));
         for part in path.split_inclusive('/').chain(query) {
@@ -190,7 +190,7 @@ impl Secrets {
         hidden
     }
 
-    /// A word of an argument, without the parts that this suspicion hides.
+    /// A word of an argument, with references in place of the parts that the suspicion hides.
     fn word(&mut self, server: &str, name: &str, word: &str, suspicion: Suspicion) -> String {
         if word.contains("://") && suspicion != Suspicion::Named {
             return self.url(server, word);
@@ -200,8 +200,8 @@ impl Secrets {
         self.hide(word, &names, |part| suspicion.hides(part))
     }
 
-    /// A text with references in place of the parts that are to be hidden, and of secret defaults
-    /// of references. A variable has the first of these names that is free.
+    /// A text with references in place of the parts that `hides` selects, and of secret defaults
+    /// in references. The first free name of `names` becomes the variable.
     fn hide(&mut self, text: &str, names: &[String], hides: impl Fn(&str) -> bool) -> String {
         let mut hidden = String::new();
         let mut rest = text;
@@ -219,7 +219,7 @@ impl Secrets {
             };
             hidden += &match reference.split_once(":-") {
                 Some((name, default)) if names_a_secret(name) || !is_setting(default) => {
-                    // The default is the variable's value until it has another.
+                    // The default is the value of the variable until one is set.
                     let name = name.strip_prefix("env:").unwrap_or(name);
                     self.add(name.to_owned(), default);
                     format!("${{{name}}}")
@@ -230,7 +230,7 @@ impl Secrets {
         }
     }
 
-    /// Keeps a value; its variable.
+    /// Keeps a value, and returns its variable.
     fn keep(&mut self, value: &str, names: &[String]) -> String {
         let names = names.iter().map(|name| variable(name));
         let last = names.clone().next_back().unwrap_or_default();
@@ -251,7 +251,7 @@ impl Secrets {
     }
 }
 
-/// A name as variables have it.
+/// A name in the form of environment variables: `API_KEY` for `--api-key`.
 pub fn variable(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.trim_start_matches('-').chars().map(letter).collect();
@@ -262,9 +262,9 @@ pub fn variable(name: &str) -> String {
     name
 }
 
-/// True if a name, such as `--api-key` or `GITHUB_TOKEN`, is that of a secret.
+/// True if the value of this name, such as `--api-key` or `GITHUB_TOKEN`, is a secret.
 fn names_a_secret(name: &str) -> bool {
-    // `apiKey` is `api-key`.
+    // `apiKey` has the words `api` and `key`.
     let (mut words, mut before) = (String::new(), ' ');
     for c in name.chars() {
         if c.is_uppercase() && before.is_lowercase() {
@@ -281,7 +281,7 @@ fn names_a_secret(name: &str) -> bool {
     })
 }
 
-/// True if a value is surely no secret: a switch, a small number, a path, an address.
+/// True if a value is certainly no secret: a switch, a small number, a path, an address.
 fn is_setting(value: &str) -> bool {
     let is_number = value.len() <= 5 && value.chars().all(|c| c.is_ascii_digit());
     let is_path = value.starts_with(['/', '~', '.']) && !value.split('/').any(is_token);
@@ -299,8 +299,8 @@ fn is_setting(value: &str) -> bool {
         || value.chars().all(|c| !c.is_alphanumeric())
 }
 
-/// True if a value is made of words, short numbers and versions, as names of packages, places and
-/// models are. A word with a digit in it, on its own, may be a password.
+/// True if a value consists of words, short numbers and versions, like the names of packages,
+/// regions and models. A single word with a digit may be a password.
 fn is_plain(value: &str) -> bool {
     let parts = value.split(|c: char| "-_./\\:@,=+~* ".contains(c));
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
@@ -317,7 +317,7 @@ fn is_plain(value: &str) -> bool {
     digits <= 8 && parts.iter().all(is_plain)
 }
 
-/// The number of places where letters become digits, digits letters, or small letters large.
+/// The number of changes between letters and digits, and from lower to upper case.
 fn changes(text: &str) -> usize {
     let kinds = text.chars().zip(text.chars().skip(1));
     let changes = kinds.filter(|(a, b)| {
@@ -334,8 +334,8 @@ fn is_token(text: &str) -> bool {
     text.contains("-----BEGIN ") || words.any(is_token_word)
 }
 
-/// True if a word begins like a token, or looks random: long and of letters and digits, of both
-/// many times in turn, or with signs as passwords have them.
+/// True if a word has the prefix of a token or looks random: it is long and has letters and digits,
+/// changes between them often, or has special characters like a password.
 fn is_token_word(word: &str) -> bool {
     let has = |is: fn(&char) -> bool| word.chars().any(|c| is(&c));
     let is_of = |signs: &str| {
@@ -353,7 +353,7 @@ fn is_token_word(word: &str) -> bool {
         && !word.starts_with('/')
         && is_of("+/=");
     let is_password = word.len() >= 8 && word.contains(['!', '$', '^', '&', '#', '%']);
-    let is_known = SECRET_BEGINNINGS.split(' ').any(|it| word.starts_with(it));
+    let is_known = SECRET_PREFIXES.split(' ').any(|it| word.starts_with(it));
     (is_known && word.len() >= 12)
         || word.starts_with("eyJ")
         || is_mixed

@@ -1,17 +1,24 @@
-//! Lines and their values.
+//! Forms, and typed lines with their values.
+
+use expect_test::expect;
 
 use super::*;
 
-/// Checks lines of what is typed in a field of this schema, an arrow, and the value or problem.
+/// Checks the described answer, and lines of what is typed, an arrow, and the value or problem.
 #[track_caller]
 fn check(schema: Value, wants: &str, lines: &str) {
     let field = Field::read("field", &schema, true).expect("a field");
-    assert_eq!(field.wants(), wants);
+    let head = field.head(Some(200));
+    assert!(head.contains(wants), "{head}");
     for line in lines.trim().lines() {
         let (typed, expected) = line.trim_start().split_once("→ ").expect("an arrow");
         let answer = field.answer(&format!("{typed}\n"));
         let answer = answer.map(|value| value.expect("a value").to_string());
-        assert_eq!(answer.unwrap_or_else(|fault| fault), expected, "{typed:?}");
+        assert_eq!(
+            answer.unwrap_or_else(|problem| problem),
+            expected,
+            "{typed:?}"
+        );
     }
 }
 
@@ -19,36 +26,36 @@ fn check(schema: Value, wants: &str, lines: &str) {
 fn text_fields_are_described_and_validated() {
     check(
         json!({ "type": "string", "minLength": 2, "maxLength": 3 }),
-        "text, 2 to 3 characters",
+        "(text, at least 2 characters, at most 3 characters)",
         r#"
         日本 → "日本"
         a → "a" is shorter than 2 characters
-        → it is required"#,
+        → an answer is required"#,
     );
     check(
         json!({ "type": "string", "format": "email" }),
-        "an e-mail address",
+        "(an e-mail address)",
         r#"
         a@example.com → "a@example.com"
         a@b@c → "a@b@c" is not a "email""#,
     );
     check(
         json!({ "type": "string", "format": "date" }),
-        "a date, such as 2026-07-28",
+        "(a date, such as 2026-07-28)",
         r#"
         2026-02-28 → "2026-02-28"
         2026-02-30 → "2026-02-30" is not a "date""#,
     );
     check(
         json!({ "type": "string", "format": "date-time" }),
-        "a time, such as 2026-07-28T12:00:00Z",
+        "(a time, such as 2026-07-28T12:00:00Z)",
         r#"
         2026-02-28T01:02:03+01:00 → "2026-02-28T01:02:03+01:00"
         noon → "noon" is not a "date-time""#,
     );
     check(
         json!({ "type": "string", "format": "uri", "default": "no url" }),
-        "a URL",
+        "(a URL)",
         r#"
         https://example.com → "https://example.com"
         example → "example" is not a "uri""#,
@@ -59,7 +66,7 @@ fn text_fields_are_described_and_validated() {
 fn number_and_boolean_fields_are_validated() {
     check(
         json!({ "type": "integer", "minimum": 1, "maximum": 5, "default": 3 }),
-        "a whole number, 1 to 5, default 3",
+        "(a whole number, at least 1, at most 5, default 3)",
         r#"
         → 3
         5 → 5
@@ -68,19 +75,19 @@ fn number_and_boolean_fields_are_validated() {
     );
     check(
         json!({ "type": "number", "minimum": 0.5, "default": "three" }),
-        "a number, at least 0.5",
+        "(a number, at least 0.5)",
         "
         1e3 → 1000.0
-        NaN → it is not a number
+        NaN → the answer must be a number, at least 0.5
         0 → 0 is less than the minimum of 0.5",
     );
     check(
         json!({ "type": "boolean", "default": false }),
-        "y or n, default no",
+        "(y or n, default no)",
         "
         Y → true
         → false
-        perhaps → answer y or n",
+        perhaps → the answer must be y or n",
     );
 }
 
@@ -96,14 +103,14 @@ fn single_and_multiple_choices_are_validated() {
     for schema in [titled, old] {
         check(
             schema,
-            "one of these, by number, default #0f0",
+            "(one of these, by number, default #0f0)",
             r##"
             1 → "#f00"
             #f00 → "#f00"
             Red → "#f00"
             → "#0f0"
-            0 → choose by a number from 1 to 2
-            3 → choose by a number from 1 to 2"##,
+            0 → the answer must be one of these, by number
+            3 → the answer must be one of these, by number"##,
         );
     }
     check(
@@ -111,12 +118,12 @@ fn single_and_multiple_choices_are_validated() {
             "type": "array", "items": { "type": "string", "enum": ["a", "b", "c"] },
             "minItems": 1, "maxItems": 2, "default": ["a", "d"],
         }),
-        "any of these, by number, with commas between, 1 to 2 of them",
+        "(any of these, by number, separated by commas, at least 1 of them, at most 2 of them)",
         r#"
         1, c → ["a","c"]
         2,2 → ["b"]
         1,2,3 → ["a","b","c"] has more than 2 items
-        4 → choose by a number from 1 to 3"#,
+        , → [] has less than 1 item"#,
     );
     let titled = json!({ "type": "array", "items": { "anyOf": [{ "const": "a" }] } });
     assert!(Field::read("x", &titled, true).is_some());
@@ -124,7 +131,8 @@ fn single_and_multiple_choices_are_validated() {
 
 #[test]
 fn an_optional_field_is_left_out() {
-    let field = Field::read("x", &json!({ "type": "integer" }), false).expect("a field");
+    let schema = json!({ "type": "integer" });
+    let field = Field::read("x", &schema, false).expect("a field");
     assert_eq!(field.answer("\n"), Ok(None));
 }
 
@@ -141,4 +149,65 @@ fn unsupported_schemas_are_not_fields() {
     ] {
         assert!(Field::read("x", &schema, true).is_none(), "{schema}");
     }
+}
+
+#[test]
+fn form_shows_its_fields() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "title": "Name", "description": "As in\nthe file" },
+            "color": { "type": "string", "enum": ["red", "a\nb\u{202e}"], "default": "red" },
+            "nested": { "type": "object" },
+        },
+        "required": ["name"],
+    });
+    let fields = fields(&schema).expect("a form");
+    let text: String = fields.iter().map(|field| field.head(None)).collect();
+    expect![[r#"
+
+        │ Name
+        │ As in
+        │ the file
+        │ (text)
+
+        │ 1) red
+        │ 2) a\nb\u202e
+        │ (one of these, by number, optional, default red)
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn unfillable_form_says_why() {
+    let many: Map<String, Value> = (0..51)
+        .map(|n| (n.to_string(), json!({ "type": "string" })))
+        .collect();
+    for (schema, expected) in [
+        (
+            json!({ "properties": { "x": { "type": "object" } }, "required": ["x"] }),
+            r#"the form requires "x""#,
+        ),
+        (
+            json!({ "properties": {}, "required": ["gone"] }),
+            r#"the form requires "gone""#,
+        ),
+        (json!({ "properties": many }), "more than 50 fields"),
+    ] {
+        let problem = fields(&schema).expect_err("no form");
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn the_review_shows_every_answer() {
+    let content = json!({ "a": "x\ny", "b": [], "c": true, "long": "é".repeat(600) });
+    let content = content.as_object().expect("an object");
+    let text = review(content, None);
+    assert!(
+        text.contains("gets this:\n│ a: x\\ny\n│ b: none\n│ c: yes\n│ long: "),
+        "{text}"
+    );
+    assert!(text.ends_with("é…\n"), "{text}");
+    assert!(review(&Map::new(), None).contains("no data"));
 }
