@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::sync::LazyLock;
 
 static TARGET: LazyLock<callgate_fuzz::Target> = LazyLock::new(|| {
-    // libFuzzer's own hook aborts at once, also where the panic would be caught. Those that are not
-    // caught end the process all the same.
+    // libFuzzer's own hook also aborts on panics that the code catches. Uncaught panics end the
+    // process in any case.
     std::panic::set_hook(Box::new(|panic| {
         let _ = writeln!(std::io::stderr(), "{panic}");
     }));

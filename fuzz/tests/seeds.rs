@@ -1,4 +1,4 @@
-//! Each target over its seeds: inputs of fixtures, and those that once failed.
+//! Runs each target over its seeds: inputs from fixtures, and inputs that once failed.
 
 use std::fs;
 use std::path::Path;

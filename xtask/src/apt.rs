@@ -1,4 +1,4 @@
-//! Packages of Debian that set-up installs where it may.
+//! Installs packages of Debian where set-up is permitted to.
 
 use std::process::Command;
 
@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result};
 
 use crate::process;
 
-/// Installs packages as root, or by a `sudo` that asks for no password. An error has the command to
-/// run by hand.
+/// Installs packages as root or with a passwordless `sudo`. An error has the command to run by hand.
 pub(crate) fn install(packages: &[&str]) -> Result<()> {
     let is_root = process::version(Command::new("id").arg("-u")).as_deref() == Some("0");
     let sudo: &[&str] = if is_root { &[] } else { &["sudo", "-n"] };

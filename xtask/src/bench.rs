@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the benchmarks, of the program that the packages have.
+//! `cargo xtask bench`: runs the benchmarks with the program of the packages.
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::{demo, process, say, setup};
 
-/// Names the program that is measured.
+/// The variable with the measured program.
 const PROGRAM: &str = "CALLGATE_BENCH_PROGRAM";
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
@@ -20,7 +20,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a command that starts the built program, or the one that the caller names.
+/// Runs a command that starts the built program, or the one in [`PROGRAM`].
 pub(crate) fn run_with_program(project: &Project, command: &mut Command) -> Result<()> {
     if env::var_os(PROGRAM).is_none() {
         command.env(PROGRAM, project.built_as("dist", "callgate"));
@@ -28,7 +28,7 @@ pub(crate) fn run_with_program(project: &Project, command: &mut Command) -> Resu
     process::run(command)
 }
 
-/// Builds the program as packages have it, and in release mode what measures it.
+/// Builds the program of the packages and, in release mode, the programs that measure it.
 pub(crate) fn build(project: &Project) -> Result<()> {
     setup::for_build(project)?;
     say::step("build (the first time: about twenty-five minutes on two cores)");

@@ -1,4 +1,4 @@
-//! SHA-256 of files, and copies that are either whole and right or not there.
+//! SHA-256 of files, and copies that are checked before they are put in place.
 
 use std::fs;
 use std::path::Path;
@@ -20,8 +20,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Copies `from` to `to` by way of a temporary file beside `to`, and puts it in place only when
-/// the copy has the checksum.
+/// Copies `from` to a temporary file beside `to`, and renames it only if the copy has the checksum.
 pub(crate) fn copy_verified(from: &Path, to: &Path, sha256: &str) -> Result<()> {
     let folder = to.parent().context("the copy needs a folder")?;
     let temporary = folder.join(format!(".callgate-{}.part", std::process::id()));
@@ -29,7 +28,7 @@ pub(crate) fn copy_verified(from: &Path, to: &Path, sha256: &str) -> Result<()> 
         fs::rename(&temporary, to).with_context(|| format!("cannot write {}", to.display()))
     });
     if copied.is_err() {
-        // The error below matters more than a left-over that cannot be removed.
+        // The error of the copy matters more than an error of the removal.
         let _ = fs::remove_file(&temporary);
     }
     copied
@@ -37,7 +36,7 @@ pub(crate) fn copy_verified(from: &Path, to: &Path, sha256: &str) -> Result<()> 
 
 fn copy_checked(from: &Path, to: &Path, sha256: &str) -> Result<()> {
     files::copy(from, to)?;
-    // The copy is what counts: it is read back, not the original.
+    // Reads the copy, not the original.
     let found = of_file(to)?;
     if found != sha256 {
         bail!(

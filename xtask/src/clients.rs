@@ -1,5 +1,5 @@
-//! `cargo xtask clients`: real clients of MCP from npm, with `callgate serve` as their server and
-//! a scripted model.
+//! `cargo xtask clients`: runs real MCP clients from npm with `callgate serve` as their server and a
+//! scripted model.
 
 use std::process::{Command, ExitCode};
 

@@ -1,10 +1,10 @@
-//! `cargo xtask corpus`: the tools of other people's MCP servers, to measure the
-//! search on. `cargo xtask search-quality`: the measurement, by words and, where a
-//! model of embeddings is installed, by meaning.
+//! `cargo xtask corpus`: lists the tools of third-party MCP servers, as data for the search.
+//! `cargo xtask search-quality`: measures the search by words and, if a model of embeddings is
+//! installed, by meaning.
 //!
-//! The servers are pinned in `fixtures/tool-corpus/`. Each is started with
-//! placeholder credentials, asked for its tools, and ended; no tool is called.
-//! The lists belong to the servers' authors, and stay below the target directory.
+//! The servers are pinned in `fixtures/tool-corpus/`. Each is started with placeholder credentials,
+//! asked for its tools, and ended; no tool is called. The lists belong to the servers' authors, and
+//! stay below the target directory.
 
 mod list;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures how well labelled queries find their tools.
+/// Measures whether labelled queries find their tools.
 pub(crate) fn quality(project: &Project) -> Result<ExitCode> {
     let folder = lists(project)?;
     setup::for_build(project)?;
@@ -40,7 +40,7 @@ pub(crate) fn quality(project: &Project) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder with a list for each server, made if it is not there.
+/// The folder with a list for each server, created on first use.
 pub(crate) fn lists(project: &Project) -> Result<PathBuf> {
     tools::check(tools::Purpose::Tests)?;
     let pins = project.root.join("fixtures/tool-corpus");
@@ -66,7 +66,7 @@ pub(crate) fn lists(project: &Project) -> Result<PathBuf> {
             let file = folder.join(format!("{name}.json"));
             files::write(&file, &json!({ "tools": tools }).to_string())?;
         }
-        // The tools of a server that is no package, kept beside the checkout.
+        // The tools of a server that is not a package, kept beside the checkout.
         let github = "../shared/corpus/github-mcp-server.tools.json";
         let github = project.root.join(github);
         if github.exists() {
@@ -77,7 +77,7 @@ pub(crate) fn lists(project: &Project) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The servers that are listed: `name`, the registry that it is `from`, `program`, `args`, `env`.
+/// The servers: objects with `name`, `from` (a registry), `program`, `args` and `env`.
 fn read(servers: &str) -> Result<Vec<Value>> {
     serde_json::from_str(servers).context("servers.json is not a list")
 }
@@ -86,7 +86,6 @@ fn read(servers: &str) -> Result<Vec<Value>> {
 fn program(server: &Value, installed: &Path) -> PathBuf {
     let programs = match server["from"].as_str() {
         Some("npm") => "node/node_modules/.bin",
-        _ if cfg!(windows) => "venv/Scripts",
         _ => "venv/bin",
     };
     let program = server["program"].as_str().unwrap_or_default();

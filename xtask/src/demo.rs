@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a script against two MCP servers of our own, and the sizes of the data.
+//! `cargo xtask demo`: runs a script against two demo MCP servers, and prints the sizes of the data.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -46,15 +46,15 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds [`PROGRAMS`] and [`SERVERS`] alone. `--workspace` keeps the dependencies' features those of the tests,
-/// so that a later `cargo xtask test` compiles next to nothing again.
+/// Builds only [`PROGRAMS`] and [`SERVERS`]. `--workspace` gives dependencies the features that the
+/// tests use, so that a later `cargo xtask test` compiles little again.
 pub(crate) fn build(project: &Project, profile: &str) -> Result<()> {
     let mut cargo = project.cargo();
     cargo.args(["build", "--locked", "--workspace", "--profile", profile]);
     process::run(cargo.args(PROGRAMS.iter().chain(&SERVERS).flat_map(|it| ["--bin", it])))
 }
 
-/// A configuration with both servers, whose programs are in a folder.
+/// A configuration with both servers, whose programs are in `folder`.
 pub(crate) fn configuration(folder: &Path) -> String {
     let [logging, ticketing] = SERVERS.map(|it| json!({ "command": folder.join(it) }));
     let config = json!({

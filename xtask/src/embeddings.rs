@@ -1,6 +1,5 @@
-//! A sentence model for the tests of searching by meaning, pinned in
-//! `fixtures/embeddings/` and installed below the target directory. Tests that
-//! want it are passed over where it is not installed: it weighs 100 MB.
+//! A sentence model for the tests of searching by meaning, pinned in `fixtures/embeddings/` and
+//! installed below the target directory. Tests skip it if it is not installed: it has 100 MB.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +9,7 @@ use anyhow::{Context as _, Result};
 use crate::project::Project;
 use crate::{pinned, say};
 
-/// The model, served on loopback until this is dropped, which closes its standard input.
+/// The model's server on loopback. Dropping it closes its standard input, which ends it.
 pub(crate) struct Served {
     /// The base URL of its endpoint.
     pub(crate) url: String,
@@ -22,11 +21,11 @@ pub(crate) fn install(project: &Project) -> Result<()> {
     say::step("a model of embeddings for the tests");
     let pins = project.root.join("fixtures/embeddings");
     let folder = project.target_dir.join("embeddings");
-    // The model's package asks for a runtime that its weights do not need here.
+    // The model's package requires a runtime that is not needed here.
     pinned::pip(&pins, &folder, "the model and numpy", &["--no-deps"])
 }
 
-/// Serves the model; `None` where it is not installed.
+/// Serves the model; `None` if it is not installed.
 pub(crate) fn serve(project: &Project) -> Result<Option<Served>> {
     let python = pinned::python_in(&project.target_dir.join("embeddings"));
     if !python.is_file() {

@@ -8,18 +8,17 @@ use anyhow::{Context as _, Result};
 
 use crate::process;
 
-/// The text of a file.
 pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Writes a file, into a folder that need not exist.
+/// Writes a file, and creates its folder if necessary.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     create_folder(path.parent())?;
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Copies a file with its permissions, into a folder that need not exist.
+/// Copies a file with its permissions, and creates its folder if necessary.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     create_folder(to.parent())?;
     let copied = fs::copy(from, to);
@@ -27,7 +26,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a folder that is empty, whatever an earlier attempt left there.
+/// Makes an empty folder; removes an existing one.
 pub(crate) fn empty(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)
@@ -41,13 +40,12 @@ fn create_folder(folder: Option<&Path>) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
 }
 
-/// The name of a file.
 pub(crate) fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-/// Copies a folder with all that is in it.
+/// Copies the content of a folder.
 pub(crate) fn copy_all(from: &Path, to: &Path) -> Result<()> {
     create_folder(Some(to))?;
     let mut copy = Command::new("cp");

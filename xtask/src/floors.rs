@@ -6,7 +6,7 @@
 //! - Only `process`, `sandbox` and `worker` have unsafe code.
 //! - Only dependencies that must move together are pinned with `=`.
 //!
-//! Test code is free of these rules. Modules are read by their paths, without parsing Rust.
+//! The rules do not apply to test code. Imports are found by their paths, without parsing Rust.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +21,7 @@ use crate::{process, say};
 
 /// The crates by floor, lowest first, without `callgate-`.
 const FLOORS: &[&str] = &[
+    "text",
     "files policy process rust-types schema script typegen",
     "auth catalog check models sandbox",
     "servers worker",
@@ -36,10 +37,10 @@ const FREE: &[&str] = &["fixture-servers", "fuzz", "tests", "xtask"];
 /// Crates that may have unsafe code.
 const UNSAFE: &[&str] = &["process", "sandbox", "worker"];
 
-/// Dependencies that are pinned with `=`: names, or their beginnings.
+/// Dependencies that are pinned with `=`: names or prefixes.
 const PINNED: &[&str] = &["deno_core", "deno_error", "swc_", "rmcp"];
 
-/// Files in one circle of imports, at most.
+/// Maximum files in one circle of imports.
 const MAX_CIRCLE: usize = 3;
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
@@ -200,8 +201,8 @@ impl Modules {
     }
 }
 
-/// Adds the paths that begin with `base` and go on as the text does: names, `super` or a list in
-/// braces. Returns the text behind them.
+/// Adds the paths that start with `base` and continue with the text: names, `super` or a list in
+/// braces. Returns the text after them.
 fn expand<'a>(text: &'a str, mut base: Vec<String>, paths: &mut Vec<Vec<String>>) -> &'a str {
     let text = text.trim_start();
     if let Some(mut list) = text.strip_prefix('{') {

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: the fuzz targets under libFuzzer, with the stable toolchain.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
@@ -10,9 +10,9 @@ use clap::Args;
 use crate::project::Project;
 use crate::{files, process, say};
 
-/// The only target that was tried.
+/// The only tested platform.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-/// The coverage that libFuzzer goes by. `cargo fuzz` sets the same, and a sanitizer, which needs a
+/// The instrumentation for libFuzzer. `cargo fuzz` sets the same, and a sanitizer, which needs a
 /// nightly compiler.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -34,19 +34,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     let folder = project.target_dir.join("fuzz");
     say::step("build (the first time: about six minutes on two cores)");
     let mut build = project.cargo();
-    build.args([
-        "build",
-        "--locked",
-        "--release",
-        "--package",
-        "callgate-fuzz",
-    ]);
-    build.args(["--features", "libfuzzer", "--target", TRIPLE]);
-    build
-        .env("RUSTFLAGS", FLAGS)
-        .arg("--target-dir")
-        .arg(&folder);
-    process::run(&mut build)?;
+    build.args(["build", "--locked", "--release", "--target", TRIPLE]);
+    build.args(["--package", "callgate-fuzz", "--features", "libfuzzer"]);
+    build.env("RUSTFLAGS", FLAGS);
+    process::run(build.arg("--target-dir").arg(&folder))?;
     let program = folder.join(TRIPLE).join("release/callgate-fuzz");
 
     let seeds = project.root.join("fuzz/seeds");
@@ -58,17 +49,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     }
     let mut failed = Vec::new();
     for some in targets.chunks(AT_ONCE) {
-        say::step(format_args!(
-            "{} for {} min",
-            some.join(" and "),
-            options.minutes
-        ));
+        let (names, minutes) = (some.join(" and "), options.minutes);
+        say::step(format_args!("{names} for {minutes} min"));
         let started = some.iter().map(|target| {
-            let seeds = seeds.join(target);
-            Ok((
-                target,
-                start(&program, &folder, &seeds, target, options.minutes)?,
-            ))
+            let child = start(&program, &folder, &seeds.join(target), target, minutes);
+            Ok((target, child?))
         });
         for (target, mut child) in started.collect::<Result<Vec<_>>>()? {
             if !child.wait()?.success() {
@@ -78,8 +63,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     }
     if !failed.is_empty() {
         bail!(
-            "failed: {}; the inputs are in {}, the messages in NAME.log there; mend it, and keep \
-             each input in fuzz/seeds",
+            "failed: {}; the inputs are in {}, the messages in NAME.log there; fix the code, and \
+             keep each input in fuzz/seeds",
             failed.join(", "),
             folder.join("found").display()
         );
@@ -89,8 +74,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
 }
 
 fn start(program: &Path, folder: &Path, seeds: &Path, target: &str, minutes: u64) -> Result<Child> {
-    let (corpus, found): (PathBuf, PathBuf) =
-        (folder.join("corpus").join(target), folder.join("found"));
+    let (corpus, found) = (folder.join("corpus").join(target), folder.join("found"));
     fs::create_dir_all(&corpus)?;
     fs::create_dir_all(&found)?;
     let log = fs::File::create(found.join(format!("{target}.log")))?;
@@ -99,9 +83,7 @@ fn start(program: &Path, folder: &Path, seeds: &Path, target: &str, minutes: u64
     fuzz.arg(format!("-max_total_time={}", minutes * 60));
     fuzz.args(["-timeout=10", "-rss_limit_mb=4096", "-max_len=4096"]);
     fuzz.arg(format!("-artifact_prefix={}/{target}-", found.display()));
-    fuzz.arg(corpus)
-        .arg(seeds)
-        .stdout(log.try_clone()?)
-        .stderr(log);
+    fuzz.arg(corpus).arg(seeds);
+    fuzz.stdout(log.try_clone()?).stderr(log);
     fuzz.spawn().context("cannot start the fuzzer")
 }

@@ -1,9 +1,9 @@
-//! A keyring for the tests: the Secret Service of gnome-keyring, a message bus
-//! for it, and a program that looks into it. From Debian's packages.
+//! A keyring for the tests, from Debian's packages: the Secret Service of gnome-keyring, its message
+//! bus, and a program that reads it.
 
 use crate::{apt, say};
 
-/// The programs that the tests start, and the packages that have them.
+/// The programs that the tests start, and their packages.
 const PROGRAMS: [(&str, &str); 4] = [
     ("gnome-keyring-daemon", "gnome-keyring"),
     ("dbus-daemon", "dbus-daemon"),
@@ -11,8 +11,8 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("secret-tool", "libsecret-tools"),
 ];
 
-/// Installs the missing packages, if that is possible. Where it is not, the
-/// tests of the keyring do not run, and this says so; in CI they fail then.
+/// Installs the missing packages if possible. Otherwise the tests of the keyring do not run, and fail
+/// in CI.
 pub(crate) fn install_if_possible() {
     say::step("a keyring for the tests");
     let path = std::env::var_os("PATH").unwrap_or_default();

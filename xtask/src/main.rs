@@ -1,8 +1,9 @@
-//! `cargo xtask`: everything a checkout needs besides plain cargo.
+//! `cargo xtask`: the tasks of a checkout that plain cargo cannot do.
 //!
-//! One module per command; each step is printed while it is done, and each
-//! failure says what to do about it. See `docs/v8.md` for the V8 archive.
+//! There is one module per command. Each step is printed, and each failure has advice. See
+//! `docs/v8.md` for the V8 archive.
 
+mod api;
 mod apt;
 mod bench;
 mod checksum;
@@ -10,6 +11,7 @@ mod clients;
 mod corpus;
 mod demo;
 mod dist;
+mod docs;
 mod embeddings;
 mod files;
 mod floors;
@@ -68,18 +70,22 @@ enum Command {
     Escape(test::Options),
     /// Check who imports whom, unsafe code, and pinned versions.
     Floors,
+    /// Build the documentation, and list the library's public items in crates/callgate/api.txt.
+    Api(api::Options),
     /// Run the fuzz targets for some minutes each.
     Fuzz(fuzz::Options),
     /// Set up and run the benchmarks of the program that packages have.
     Bench,
     /// Set up, and build the packages of a release: tarball, npm, wheel, Debian.
     Dist(dist::Options),
-    /// List the tools of pinned MCP servers of other people, to measure the search on.
+    /// List the tools of pinned third-party MCP servers, as data for the search.
     Corpus,
-    /// Measure how well labelled queries find their tools among those.
+    /// Measure whether labelled queries find their tools among those.
     SearchQuality,
-    /// Set up, and count what a model is given and gives back, into `docs/tokens.md`.
+    /// Set up, and count the tokens of a model's input and output, into `docs/tokens.md`.
     Tokens,
+    /// Set up, build, and write the schema of the configuration and the tables of its keys.
+    Docs(docs::Options),
     /// Set up, build, and keep a server busy while its servers come and go.
     Soak(soak::Options),
     /// Set up, build, and drive real clients of MCP with a scripted model.
@@ -97,12 +103,14 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Conformance(options) => test::run_some(&project, test::CONFORMANCE, &options),
         Command::Escape(options) => test::run_some(&project, test::ESCAPE, &options),
         Command::Floors => floors::run(&project),
+        Command::Api(options) => api::run(&project, &options),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Bench => bench::run(&project),
         Command::Dist(options) => dist::run(&project, &options),
         Command::Corpus => corpus::run(&project),
         Command::SearchQuality => corpus::quality(&project),
         Command::Tokens => tokens::run(&project),
+        Command::Docs(options) => docs::run(&project, &options),
         Command::Soak(options) => soak::run(&project, &options),
         Command::Clients(options) => clients::run(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),

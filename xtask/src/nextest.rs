@@ -1,4 +1,4 @@
-//! The test runner: one that is installed, else one built below the target directory.
+//! The test runner: an installed one, or one that is built below the target directory.
 
 use std::env;
 use std::process::Command;
@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result};
 use crate::project::Project;
 use crate::{process, say, tools};
 
-/// The version that is built when there is none; one that this toolchain compiles.
+/// The version that is built if none is installed. This toolchain must compile it.
 const PINNED: &str = "0.9.143";
 
-/// The oldest one that understands `.config/nextest.toml`.
+/// The oldest version that understands `.config/nextest.toml`.
 const OLDEST: (u32, u32, u32) = (0, 9, 100);
 
-/// Builds a test runner unless there is one; `cargo nextest run --workspace`.
+/// Builds a test runner if none is installed. Returns `cargo nextest run --workspace`.
 pub(crate) fn install(project: &Project) -> Result<Command> {
     say::step("cargo-nextest");
     let root = project.target_dir.join("tools");
@@ -37,12 +37,10 @@ pub(crate) fn install(project: &Project) -> Result<Command> {
         ));
         let mut cargo = project.cargo();
         cargo.args(["install", "cargo-nextest", "--locked", "--version", PINNED]);
-        // Its thousand intermediate files go to a folder that cargo removes again.
-        cargo
-            .arg("--root")
-            .arg(&root)
-            .env_remove("CARGO_TARGET_DIR");
-        process::run(&mut cargo).context("cannot build cargo-nextest: install it by hand")?;
+        // Its intermediate files go to a temporary folder of cargo.
+        cargo.env_remove("CARGO_TARGET_DIR");
+        process::run(cargo.arg("--root").arg(&root))
+            .context("cannot build cargo-nextest: install it by hand")?;
     }
     Ok(nextest(&["run", "--workspace"]))
 }

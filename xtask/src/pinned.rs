@@ -1,4 +1,4 @@
-//! Packages of npm and PyPI that are pinned in the checkout, installed below the target directory.
+//! Installs packages of npm and PyPI that are pinned in the checkout, below the target directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,8 +27,8 @@ pub(crate) fn npm(pins: &Path, folder: &Path, what: &str) -> Result<()> {
     npm_by("ci", pins, folder, what)
 }
 
-/// As [`npm`], where the lock file cannot have all packages of other platforms, because the registry
-/// lacks some: `npm ci` refuses that, `npm install` takes what it has.
+/// Like [`npm`], for a lock file that lacks packages of other platforms, because the registry lacks
+/// them: `npm ci` refuses such a file, `npm install` accepts it.
 pub(crate) fn npm_of_platform(pins: &Path, folder: &Path, what: &str) -> Result<()> {
     npm_by("install", pins, folder, what)
 }
@@ -42,7 +42,7 @@ fn npm_by(command: &str, pins: &Path, folder: &Path, what: &str) -> Result<()> {
         for file in [&manifest, &lock] {
             files::copy(file, &folder.join(files::name(file)))?;
         }
-        let mut npm = Command::new(tools::NPM);
+        let mut npm = Command::new("npm");
         npm.args([command, "--ignore-scripts", "--no-audit", "--no-fund"]);
         process::run(npm.current_dir(folder))
     })
@@ -53,7 +53,7 @@ fn npm_by(command: &str, pins: &Path, folder: &Path, what: &str) -> Result<()> {
 pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Result<()> {
     let requirements = pins.join("requirements.txt");
     let version = process::version(Command::new(tools::python()).arg("-VV")).unwrap_or_default();
-    // A virtual environment has its own place written into its programs.
+    // The programs of a virtual environment contain its path.
     let inputs = [
         &*files::read(&requirements)?,
         &version,
@@ -61,25 +61,17 @@ pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Res
     ];
     let what = format!("PyPI: {what}, each checked against its hash");
     fill(folder, &inputs, &what, || {
-        // Wheels only: a source package would run code of its own while it is installed.
-        let safe = [
-            "--require-hashes",
-            "--only-binary",
-            ":all:",
-            "--requirement",
-        ];
+        // Only wheels: a source package would run its own code during the installation.
         let mut pip = pip_in(folder)?;
-        process::run(pip.args(safe).arg(&requirements).args(flags))
+        pip.args(["--require-hashes", "--only-binary", ":all:"]);
+        process::run(pip.arg("--requirement").arg(&requirements).args(flags))
     })
 }
 
-/// The command that installs in a new virtual environment, without the names of packages.
+/// Makes a virtual environment. Returns the command that installs packages in it, without their names.
 pub(crate) fn pip_in(folder: &Path) -> Result<Command> {
-    process::run(
-        Command::new(tools::python())
-            .args(["-m", "venv"])
-            .arg(folder),
-    )?;
+    let mut venv = Command::new(tools::python());
+    process::run(venv.args(["-m", "venv"]).arg(folder))?;
     let mut pip = Command::new(python_in(folder));
     pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
     pip.arg("--disable-pip-version-check");
@@ -88,18 +80,14 @@ pub(crate) fn pip_in(folder: &Path) -> Result<Command> {
 
 /// The Python of a virtual environment.
 pub(crate) fn python_in(folder: &Path) -> PathBuf {
-    folder.join(if cfg!(windows) {
-        "Scripts/python.exe"
-    } else {
-        "bin/python"
-    })
+    folder.join("bin/python")
 }
 
-/// MCP servers of other people for the tests: `node/node_modules/.bin/…` and `venv/bin/…` in a
-/// folder, which this variable names to the tests.
+/// The variable with the folder of third-party MCP servers for the tests, which are in
+/// `node/node_modules/.bin` and `venv/bin`.
 pub(crate) const REAL_SERVERS: &str = "CALLGATE_REAL_SERVERS";
 
-/// Installs those servers; their folder.
+/// Installs those servers and returns their folder.
 pub(crate) fn real_servers(project: &Project) -> Result<PathBuf> {
     crate::say::step("MCP servers for the tests");
     if let Some(folder) = named(REAL_SERVERS)? {
@@ -107,20 +95,17 @@ pub(crate) fn real_servers(project: &Project) -> Result<PathBuf> {
     }
     let pins = project.root.join("fixtures/real-servers");
     let folder = project.target_dir.join("real-servers");
-    npm(
-        &pins,
-        &folder.join("node"),
-        "three servers (seconds with a near registry)",
-    )?;
+    let what = "three servers (seconds with a near registry)";
+    npm(&pins, &folder.join("node"), what)?;
     pip(&pins, &folder.join("venv"), "two servers", &[])?;
     Ok(folder)
 }
 
-/// The official conformance suite of the protocol, which end-to-end tests run: `node_modules` in a
-/// folder, which this variable names to the tests.
+/// The variable with the folder of the protocol's official conformance suite for the tests, which is
+/// in `node_modules`.
 pub(crate) const CONFORMANCE: &str = "CALLGATE_CONFORMANCE";
 
-/// Installs that suite; its folder.
+/// Installs that suite and returns its folder.
 pub(crate) fn conformance(project: &Project) -> Result<PathBuf> {
     crate::say::step("conformance suite");
     if let Some(folder) = named(CONFORMANCE)? {
@@ -137,9 +122,9 @@ pub(crate) fn conformance(project: &Project) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A registry's address in a lock file binds everybody to one registry.
+    /// An address in a lock file would prescribe one registry.
     #[test]
-    fn the_lock_files_name_no_registry() {
+    fn lock_files_name_no_registry() {
         let folders = [
             "crates/check/typescript",
             "fixtures/clients",

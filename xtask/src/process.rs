@@ -1,4 +1,4 @@
-//! Running other programs: shown before they run, named when they fail.
+//! Runs other programs: they are printed before they run and named when they fail.
 
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program with its output passed through, and says how it ended.
+/// Runs a program with its output passed through, and returns its status.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     say::detail(format_args!("$ {}", shown(command)));
     let status = command.stdin(Stdio::null()).status();
@@ -38,14 +38,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The version line of a program; `None` when there is no such program or it fails.
+/// The version line of a program; `None` if it is missing or fails.
 pub(crate) fn version(command: &mut Command) -> Option<String> {
     output(command).ok().map(|text| text.trim().to_owned())
 }
 
 fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
-    // The full path of cargo says nothing.
+    // Omits the path of cargo.
     if let Some(name) = text.strip_suffix("/cargo") {
         text = text[name.len() + 1..].to_owned();
     }

@@ -1,4 +1,4 @@
-//! Where things are: the checkout, cargo's target directory, cargo's home.
+//! The directories of the checkout: its root, cargo's target directory, cargo's home.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,16 @@ use anyhow::{Context as _, Result};
 
 use crate::process;
 
-/// The directories that every command works with, all absolute.
+/// The directories, all absolute.
 pub(crate) struct Project {
-    /// The root of the checkout.
     pub(crate) root: PathBuf,
-    /// Where cargo builds: `CARGO_TARGET_DIR`, else what cargo's configuration says.
+    /// `CARGO_TARGET_DIR`, else that of cargo's configuration.
     pub(crate) target_dir: PathBuf,
     /// `CARGO_HOME`, else `.cargo` in the home directory.
     pub(crate) cargo_home: PathBuf,
 }
 
 impl Project {
-    /// Finds the directories; asks cargo for the target directory.
     pub(crate) fn find() -> Result<Self> {
         let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -34,31 +32,29 @@ impl Project {
         })
     }
 
-    /// Cargo, to be run in the checkout. It sees neither the variables that `cargo run` set for
-    /// xtask (build scripts that watch them would run again) nor a relative target directory.
+    /// A cargo command in the checkout, without the variables that `cargo run` set for xtask (build
+    /// scripts that watch them would run again) and with an absolute target directory.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = cargo_in(&self.root);
         command.env("CARGO_TARGET_DIR", &self.target_dir);
         command
     }
 
-    /// The file of a program that `cargo build` (dev profile) makes.
+    /// The file of a program in the dev profile.
     pub(crate) fn built(&self, program: &str) -> PathBuf {
         self.built_as("debug", program)
     }
 
-    /// The same of one that was built with this profile, whose folder is given.
+    /// The file of a program in the profile with this folder.
     pub(crate) fn built_as(&self, profile: &str, program: &str) -> PathBuf {
         let mut folder = self.target_dir.clone();
-        // Cargo keeps a named target's files apart, even when it is this machine's.
+        // Cargo has a separate folder for a named target, even for this machine's.
         folder.extend(env::var_os("CARGO_BUILD_TARGET").filter(|named| !named.is_empty()));
-        folder
-            .join(profile)
-            .join(format!("{program}{}", env::consts::EXE_SUFFIX))
+        folder.join(profile).join(program)
     }
 }
 
-/// The absolute path that a variable names.
+/// The absolute form of the path in a variable.
 pub(crate) fn named(variable: &str) -> Result<Option<PathBuf>> {
     let named = env::var_os(variable).filter(|named| !named.is_empty());
     Ok(named.map(std::path::absolute).transpose()?)
@@ -82,7 +78,7 @@ fn cargo_in(root: &Path) -> Command {
 }
 
 fn target_dir(root: &Path) -> Result<PathBuf> {
-    // Cargo takes the variable relative to the folder it is started in, which is the caller's.
+    // Cargo takes the variable relative to the folder that it is started in, which is the caller's.
     if let Some(named) = named("CARGO_TARGET_DIR")? {
         return Ok(named);
     }

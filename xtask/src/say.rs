@@ -1,15 +1,14 @@
-//! Messages to the person who runs xtask: one line a step, on stderr, so
-//! that stdout stays free for a command's result.
+//! Messages to the person who runs xtask, on stderr: stdout is for a command's result.
 
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// A step that begins now.
+/// A new step.
 pub(crate) fn step(text: impl Display) {
     line(format_args!("==> {text}"));
 }
 
-/// A detail of the step that was announced last.
+/// A detail of the current step.
 pub(crate) fn detail(text: impl Display) {
     line(format_args!("    {text}"));
 }
@@ -21,7 +20,7 @@ pub(crate) fn failure(error: &anyhow::Error) {
 
 /// A line of a command's result, on stdout.
 pub(crate) fn result(text: impl Display) {
-    // A reader that went away is no reason to fail.
+    // A closed pipe is not a failure.
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 

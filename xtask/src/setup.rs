@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: tools, V8 and TypeScript; with `--tests` what the tests need too.
+//! `cargo xtask setup`: tools, V8 and TypeScript; with `--tests`, also the requirements of the tests.
 
 use std::process::{Command, ExitCode};
 
@@ -16,8 +16,8 @@ pub(crate) struct Options {
     #[arg(long)]
     tests: bool,
 
-    /// Also install a model of embeddings (100 MB), for the tests of searching by what is meant.
-    /// They are passed over without it.
+    /// Also install a model of embeddings (100 MB), for the tests of searching by meaning. They are
+    /// skipped without it.
     #[arg(long)]
     models: bool,
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: many clients at `callgate serve --http` for minutes,
-//! while servers come and go.
+//! `cargo xtask soak`: runs many clients of `callgate serve --http` for minutes, while servers start
+//! and end.
 
 use std::process::{Command, ExitCode};
 

@@ -1,4 +1,4 @@
-//! Folders that are made again only when their inputs have changed.
+//! Folders that are filled again only if their inputs have changed.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result};
 
 use crate::{checksum, files, say};
 
-/// Fills a folder, which is empty before, and marks it as whole. Does nothing if it was filled from
-/// the same inputs: the texts of lock files, versions of tools. `what` is printed before.
+/// Empties and fills a folder, and marks it as complete. Does nothing if it was filled from the same
+/// inputs, such as the texts of lock files and versions of tools. `what` is printed before.
 pub(crate) fn fill(
     folder: &Path,
     inputs: &[&str],

@@ -1,5 +1,4 @@
-//! `cargo xtask test`: set up, build, run every test. What is printed last is
-//! the test runner's own count.
+//! `cargo xtask test`: sets up, builds and runs every test. The last output is the test runner's count.
 
 use std::process::ExitCode;
 
@@ -7,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::{floors, process, say, setup};
+use crate::{api, floors, process, say, setup};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -16,9 +15,9 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// The official conformance suite against Callgate's client and server: the tests of that name.
+/// The tests with the official conformance suite.
 pub(crate) const CONFORMANCE: &[&str] = &["--test", "e2e", "-E", "test(/^conformance::/)"];
-/// The jail tried from inside: `crates/worker/tests/escape`.
+/// The attacks on the jail from inside: `crates/worker/tests/escape`.
 pub(crate) const ESCAPE: &[&str] = &["--test", "escape"];
 
 /// Runs some tests and shows their output.
@@ -38,22 +37,23 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         say::step("examples of the documentation");
         let mut examples = project.cargo();
         process::run(examples.args(["test", "--locked", "--workspace", "--doc", "--quiet"]))?;
+        api::check(project)?;
     }
     say::step("tests");
     let status = process::status(tests.args(&options.arguments))?;
-    // The runner's own code tells failed tests (100) from failed builds (101).
+    // The runner's exit code distinguishes failed tests (100) and failed builds (101).
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Builds every program and example: tests start programs of other packages, which the test
-/// runner's own build leaves out. `--examples` also makes cargo choose the features that the
-/// test build has, so that no dependency is compiled twice.
+/// Builds every program and example: tests start programs of other packages, which the test runner
+/// does not build. `--examples` also selects the features of the test build, so that no dependency is
+/// compiled twice.
 pub(crate) fn build(project: &Project) -> Result<()> {
     let mut cargo = project.cargo();
     cargo.args(["build", "--locked", "--workspace", "--bins", "--examples"]);
     process::run(&mut cargo)?;
-    // By itself: no other program links V8 into the host.
+    // Separately: no other program links V8 into the host.
     let mut embed = project.cargo();
     embed.args(["build", "--locked", "--workspace", "--example", "embed"]);
     process::run(embed.args(["--features", "callgate/worker"]))

@@ -1,5 +1,5 @@
-//! `cargo xtask tokens`: counts the input and output of a model by mode, and writes the counts
-//! into `docs/tokens.md`.
+//! `cargo xtask tokens`: counts the tokens of a model's input and output by mode, and writes them into
+//! `docs/tokens.md`.
 
 use std::process::{Command, ExitCode};
 
@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::{corpus, files, pinned, process, say, setup, test};
 
 const DOCUMENT: &str = "docs/tokens.md";
-/// The lines around the tables in it.
+/// The lines around the tables in the document.
 const BEGIN: &str = "<!-- by cargo xtask tokens -->\n";
 const END: &str = "<!-- end -->\n";
 
@@ -30,7 +30,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The text with these tables in place of its own.
+/// Replaces the tables of the text.
 fn with_tables(text: &str, tables: &str) -> Result<String> {
     let missing = || format!("{DOCUMENT} needs the lines {BEGIN:?} and {END:?}");
     let (before, rest) = text.split_once(BEGIN).with_context(missing)?;

@@ -1,5 +1,4 @@
-//! The programs that must be on the machine before anything is built, with
-//! advice for each one that is not.
+//! The programs that the build and the tests require, with advice for each missing one.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,23 +9,22 @@ use anyhow::{Result, bail};
 use crate::process;
 use crate::say;
 
-/// The purpose of the tools.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Building and running Callgate and its demo servers.
     Build,
-    /// That, and the MCP servers of other people that the tests talk to.
+    /// The build, and the tests with third-party MCP servers.
     Tests,
 }
 
-/// Python, by the same rule as the v8 crate: `$PYTHON`, else `python3`.
+/// `$PYTHON`, else `python3`: the rule of the v8 crate.
 pub(crate) fn python() -> OsString {
     env::var_os("PYTHON")
         .filter(|named| !named.is_empty())
         .unwrap_or_else(|| "python3".into())
 }
 
-/// Says which tools there are; an error lists all that are missing.
+/// Prints the versions of the tools; an error lists all missing ones.
 pub(crate) fn check(purpose: Purpose) -> Result<()> {
     say::step("tools");
     let mut problems = Vec::new();
@@ -34,9 +32,12 @@ pub(crate) fn check(purpose: Purpose) -> Result<()> {
         .iter()
         .filter(|tool| purpose == Purpose::Tests || tool.to_build)
     {
-        let version = (tool.version)();
+        let version = tool.version();
         match problem(tool, version.as_deref()) {
-            None => say::detail(first_line(version.as_deref().unwrap_or_default())),
+            None => {
+                let version = first_line(version.as_deref().unwrap_or_default());
+                say::detail(format_args!("{}: {version}", tool.name));
+            }
             Some(problem) => problems.push(problem),
         }
     }
@@ -48,12 +49,24 @@ pub(crate) fn check(purpose: Purpose) -> Result<()> {
 
 struct Tool {
     name: &'static str,
-    /// Needed by the build already, not by the tests only.
+    /// Needed for the build, not only for the tests.
     to_build: bool,
-    /// The lowest version that will do.
+    /// The lowest usable version.
     at_least: Option<(u32, u32, u32)>,
-    version: fn() -> Option<String>,
+    /// Prints the version. `python3` is replaced by [`python`].
+    command: &'static [&'static str],
     advice: &'static str,
+}
+
+impl Tool {
+    fn version(&self) -> Option<String> {
+        let (program, arguments) = self.command.split_first()?;
+        let mut command = match *program {
+            "python3" => Command::new(python()),
+            program => Command::new(program),
+        };
+        process::version(command.args(arguments))
+    }
 }
 
 const TOOLS: &[Tool] = &[
@@ -61,7 +74,7 @@ const TOOLS: &[Tool] = &[
         name: "a C compiler (cc)",
         to_build: true,
         at_least: None,
-        version: || process::version(Command::new("cc").arg("--version")),
+        command: &["cc", "--version"],
         advice: "install one: `apt-get install build-essential`, `dnf install gcc`, \
                  or `xcode-select --install`",
     },
@@ -69,48 +82,42 @@ const TOOLS: &[Tool] = &[
         name: "node",
         to_build: false,
         at_least: Some((20, 0, 0)),
-        version: || {
-            process::version(Command::new("node").arg("--version")).map(|v| format!("node {v}"))
-        },
+        command: &["node", "--version"],
         advice: "install Node.js 20 or newer from https://nodejs.org or your distribution",
     },
     Tool {
         name: "npm",
         to_build: false,
         at_least: None,
-        version: || {
-            process::version(Command::new(NPM).arg("--version")).map(|v| format!("npm {v}"))
-        },
+        command: &["npm", "--version"],
         advice: "it comes with Node.js; Debian has it as the package `npm`",
     },
     Tool {
         name: "python3",
         to_build: false,
         at_least: Some((3, 10, 0)),
-        version: || process::version(Command::new(python()).arg("--version")),
+        command: &["python3", "--version"],
         advice: "install Python 3.10 or newer, or name one in PYTHON",
     },
     Tool {
         name: "python3's venv module",
         to_build: false,
         at_least: None,
-        version: || {
-            let script = "import venv, ensurepip; print('venv with pip', ensurepip.version())";
-            process::version(Command::new(python()).args(["-c", script]))
-        },
-        advice: "Debian keeps it apart: `apt-get install python3-venv`",
+        command: &[
+            "python3",
+            "-c",
+            "import venv, ensurepip; print(ensurepip.version())",
+        ],
+        advice: "Debian has it in a separate package: `apt-get install python3-venv`",
     },
     Tool {
         name: "git",
         to_build: false,
         at_least: None,
-        version: || process::version(Command::new("git").arg("--version")),
+        command: &["git", "--version"],
         advice: "the tests read commits with it: `apt-get install git`",
     },
 ];
-
-/// npm's program file: a script of another name on Windows.
-pub(crate) const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 
 fn problem(tool: &Tool, version: Option<&str>) -> Option<String> {
     let Some(version) = version else {

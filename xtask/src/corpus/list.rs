@@ -1,4 +1,4 @@
-//! Asking one MCP server over stdio for its tools.
+//! Lists the tools of one MCP server over stdio.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -9,17 +9,18 @@ use serde_json::{Value, json};
 
 use crate::process;
 
-/// The seconds after which a server is ended. The slowest import for many.
-const PATIENCE: &str = "90";
-/// Lists that continue are asked for this often at most.
+/// Seconds after which a server is ended. Some need most of them for imports.
+const TIME_LIMIT: &str = "90";
 const MAX_PAGES: usize = 50;
 /// A proxy URL at which nothing listens: a server's network requests fail at once.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// The tools that a server lists. It gets a home of its own and no way out.
+/// The tools of a server, which gets its own home and no network.
 pub(super) fn tools(server: &Value, installed: &Path, home: &Path) -> Result<Vec<Value>> {
     let mut command = Command::new("timeout");
-    command.arg(PATIENCE).arg(super::program(server, installed));
+    command
+        .arg(TIME_LIMIT)
+        .arg(super::program(server, installed));
     let arguments = server["args"].as_array().into_iter().flatten();
     command.args(arguments.filter_map(Value::as_str));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -33,7 +34,7 @@ pub(super) fn tools(server: &Value, installed: &Path, home: &Path) -> Result<Vec
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::null()).spawn()?;
     let listed = conversation(&mut child);
-    // `timeout` hands the signal on. A server that has ended by itself needs none.
+    // `timeout` forwards the signal. It fails if the server has ended by itself.
     let _ = process::output(Command::new("kill").arg(child.id().to_string()));
     child.wait()?;
     listed
@@ -54,7 +55,7 @@ fn conversation(child: &mut Child) -> Result<Vec<Value>> {
         let result = answer.as_mut().and_then(|it| it.get_mut("result"));
         match result.map(Value::take) {
             Some(result) => Ok(result),
-            None => bail!("it gives no result of {method} in {PATIENCE} seconds: {answer:?}"),
+            None => bail!("it gives no result of {method} in {TIME_LIMIT} seconds: {answer:?}"),
         }
     };
     let request = |method, params| json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });

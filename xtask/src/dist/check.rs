@@ -1,4 +1,4 @@
-//! Installs each package in an empty place and runs it there, without cargo and with an empty home.
+//! Installs each package in an empty folder and runs it there, without cargo and with an empty home.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -11,23 +11,23 @@ use serde_json::json;
 
 use super::Release;
 use crate::files::{self, copy, write};
-use crate::{demo, pinned, process, say, tools};
+use crate::{demo, pinned, process, say};
 
-/// The release of Debian with the oldest glibc that the packages start with.
+/// The release of Debian with the oldest supported glibc.
 const DEBIAN: &str = "bookworm";
 const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 const WRONG_SCRIPT: &str = "const issue = await ticketing_createIsue({ title: 'a' });\n";
 
-/// A package that was installed.
+/// An installed package.
 struct Installed {
     what: &'static str,
-    /// The command: the program and its leading arguments.
+    /// The program and its leading arguments.
     command: Vec<PathBuf>,
     /// `PATH` of the command.
     path: String,
-    /// The folder that the command takes for the root.
+    /// The command's root folder.
     root: PathBuf,
-    /// An empty folder, as the command names it: its home and its working folder.
+    /// The command's home and working folder, below its root. Empty at first.
     home: PathBuf,
 }
 
@@ -58,7 +58,7 @@ fn from_tarball(release: &Release<'_>) -> Result<Installed> {
 fn from_npm(release: &Release<'_>) -> Result<Installed> {
     let folder = release.scratch("installed/npm")?;
     write(&folder.join("package.json"), "{}\n")?;
-    let mut npm = Command::new(tools::NPM);
+    let mut npm = Command::new("npm");
     npm.args(["install", "--offline", "--no-audit", "--no-fund"]);
     for name in ["callgate", "callgate-linux-x64"] {
         let file = format!("{name}-{}.tgz", release.version);
@@ -68,7 +68,7 @@ fn from_npm(release: &Release<'_>) -> Result<Installed> {
     let node = process::output(Command::new("node").args(["-p", "process.execPath"]))?;
     let node = Path::new(node.trim())
         .parent()
-        .context("node lies in no folder")?;
+        .context("node is in no folder")?;
     let program = folder.join("node_modules/.bin/callgate");
     installed("npm", program, &format!(":{}", node.display()))
 }
@@ -93,7 +93,7 @@ fn from_debian(release: &Release<'_>) -> Result<Installed> {
     in_root("Debian", root, 0)
 }
 
-/// As `packaging/Dockerfile` does it, with its user.
+/// Follows `packaging/Dockerfile`, with its user.
 fn from_image(release: &Release<'_>) -> Result<Installed> {
     let root = root_file_system(release, "image")?;
     let opt = root.join("opt");
@@ -105,7 +105,7 @@ fn from_image(release: &Release<'_>) -> Result<Installed> {
     in_root("image", root, 65532)
 }
 
-/// A root file system of its own, which has nothing but Debian's smallest set of packages.
+/// A new root file system with only Debian's smallest set of packages.
 fn root_file_system(release: &Release<'_>, name: &str) -> Result<PathBuf> {
     let root = release.project.target_dir.join("dist/roots").join(name);
     if !root.join("usr/bin/dpkg").exists() {
@@ -135,7 +135,7 @@ fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<In
     let home = program
         .ancestors()
         .nth(2)
-        .context("the program lies in no folder")?
+        .context("the program is in no folder")?
         .join("home");
     files::empty(&home)?;
     Ok(Installed {
@@ -147,8 +147,7 @@ fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<In
     })
 }
 
-/// The program that was installed in a root file system, as this user, with a `/proc` that ends with
-/// it.
+/// The program in a root file system, run as this user, with its own `/proc`.
 fn in_root(what: &'static str, root: PathBuf, user: u32) -> Result<Installed> {
     let home = root.join("tmp/home");
     files::empty(&home)?;
@@ -172,11 +171,11 @@ fn in_root(what: &'static str, root: PathBuf, user: u32) -> Result<Installed> {
     })
 }
 
-/// The configuration in the home folder. It is named: there is no person to accept it.
+/// The configuration in the home folder. It is given by `--config`, so no person has to accept it.
 const CONFIG: &str = "callgate.json";
 
-/// A script runs, a wrong one does not, and another client is served. The time until the script's
-/// output was there.
+/// Checks that a script runs, a wrong one does not, and a different client is served. Returns the time
+/// until the script's output.
 fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result<Duration> {
     let version = installed.run(&["--version"])?;
     expect(&version, 0, &release.version)?;
@@ -201,7 +200,7 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
     let launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
     let mut inspector = Command::new("node");
     inspector.arg(suite.join(launcher)).arg("--cli");
-    // On its command line, `--config` would be its own.
+    // On the inspector's command line, `--config` would be its own option.
     let (command, before) = installed.command.split_first().context("no command")?;
     let args = before.iter().map(|it| it.display().to_string());
     let args = args.chain(["serve", "--config", CONFIG].map(str::to_owned));
@@ -230,15 +229,13 @@ impl Installed {
     }
 }
 
-/// An error unless the program ended with this code and said this.
-fn expect(output: &Output, code: i32, said: &str) -> Result<()> {
+/// An error unless the program ended with this code and printed this text.
+fn expect(output: &Output, code: i32, text: &str) -> Result<()> {
     let all = [&output.stdout[..], &output.stderr[..]].concat();
     let all = String::from_utf8_lossy(&all);
-    if output.status.code() != Some(code) || !all.contains(said) {
-        bail!(
-            "it ended with {}, not with {code} and {said:?}: {all}",
-            output.status
-        );
+    if output.status.code() != Some(code) || !all.contains(text) {
+        let status = output.status;
+        bail!("it ended with {status}, not with {code} and {text:?}: {all}");
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: the packages, from one build in the profile `dist`, in `target/dist/packages`.
 //!
-//! All packages hold the same folder (`stage`): in `bin` the programs `callgate` and
-//! `callgate-worker`, and in `lib/callgate` the type checker. `callgate` finds both from its place.
+//! All packages contain the same folder (`stage`): in `bin` the programs `callgate` and
+//! `callgate-worker`, and in `lib/callgate` the type checker. `callgate` finds both relative to
+//! itself.
 
 mod check;
 mod notices;
@@ -20,7 +21,7 @@ use crate::{checksum, demo, files, process, say, setup, typescript};
 
 /// The platform of the packages.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Bytes that a package is to stay below: compressed, and installed.
+/// Target sizes of a package in bytes: compressed, and installed.
 const MAX_COMPRESSED: u64 = 45_000_000;
 const MAX_INSTALLED: u64 = 115_000_000;
 
@@ -31,11 +32,11 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// One release: its version, its files, and the folders that they are made in.
+/// One release, and the folders that it is made in.
 struct Release<'a> {
     project: &'a Project,
     version: String,
-    /// The lowest glibc that the programs start with, such as `2.34`.
+    /// The lowest supported glibc, such as `2.34`.
     glibc: String,
     /// The folder that is installed.
     prefix: PathBuf,
@@ -95,7 +96,6 @@ impl Release<'_> {
         format!("manylinux_{}_x86_64", self.glibc.replace('.', "_"))
     }
 
-    /// The size of the installed files.
     fn kib(&self) -> Result<u64> {
         let mut du = Command::new("du");
         du.args(["--summarize", "--apparent-size", "--block-size=1K"]);
@@ -104,7 +104,7 @@ impl Release<'_> {
         size.parse().context("du prints no size")
     }
 
-    /// An empty folder below that of the packages' parts.
+    /// An empty folder for parts of packages.
     fn scratch(&self, name: &str) -> Result<PathBuf> {
         let folder = self.project.target_dir.join("dist").join(name);
         files::empty(&folder)?;
@@ -112,7 +112,7 @@ impl Release<'_> {
     }
 }
 
-/// The version of the workspace, which all packages have.
+/// The version of the workspace.
 fn version(project: &Project) -> Result<String> {
     let metadata = notices::metadata(project)?;
     let packages = metadata["packages"].as_array().into_iter().flatten();

@@ -16,7 +16,7 @@ pub(super) struct Notices {
     pub(super) sbom: String,
 }
 
-/// Folders of licences in a package, besides its own.
+/// Further folders of licences in a package.
 const MORE_FOLDERS: [&str; 3] = ["v8", "third_party/icu", "v8/third_party/icu"];
 
 /// The output of `cargo metadata`: the workspace and its dependencies, for the target of the
@@ -31,47 +31,21 @@ pub(super) fn metadata(project: &Project) -> Result<Value> {
 pub(super) fn make(release: &Release<'_>, compiler: &Path) -> Result<Notices> {
     let metadata = metadata(release.project)?;
     let linked = linked(&metadata);
-    let mut components = Vec::new();
-    // Packages by the text of a licence: many have the same.
-    let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut dependencies = Dependencies::default();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         // A package of the workspace has no source.
-        if !linked.contains(text(&package["id"])) || package["source"].is_null() {
-            continue;
-        }
-        let (name, version) = (text(&package["name"]), text(&package["version"]));
-        let license = text(&package["license"]);
-        components.push(component("cargo", name, version, license));
-        let manifest = Path::new(text(&package["manifest_path"]));
-        let folder = manifest.parent().context("a manifest lies in no folder")?;
-        let shown = format!("{name} {version} ({license})");
-        let mut found = licence_files(folder);
-        found.extend(
-            MORE_FOLDERS
-                .iter()
-                .flat_map(|more| licence_files(&folder.join(more))),
-        );
-        if found.is_empty() {
-            found.push("The package has no licence file.".to_owned());
-        }
-        for licence in found {
-            texts.entry(licence).or_default().insert(shown.clone());
+        if linked.contains(text(&package["id"])) && !package["source"].is_null() {
+            let manifest = Path::new(text(&package["manifest_path"]));
+            let folder = manifest.parent().context("a manifest is in no folder")?;
+            dependencies.add("cargo", package, folder);
         }
     }
-    let package = compiler
-        .ancestors()
-        .nth(2)
-        .context("the compiler is in no package")?;
-    let manifest: Value = serde_json::from_str(&files::read(&package.join("package.json"))?)?;
-    let (name, version) = (text(&manifest["name"]), text(&manifest["version"]));
-    components.push(component("npm", name, version, text(&manifest["license"])));
-    for licence in licence_files(package) {
-        texts
-            .entry(licence)
-            .or_default()
-            .insert(format!("{name} {version}"));
-    }
+    let folder = compiler.ancestors().nth(2);
+    let folder = folder.context("the compiler is in no package")?;
+    let manifest = files::read(&folder.join("package.json"))?;
+    dependencies.add("npm", &serde_json::from_str(&manifest)?, folder);
 
+    let Dependencies { components, texts } = dependencies;
     let mut licences = String::new();
     for (licence, packages) in texts {
         for package in packages {
@@ -97,16 +71,11 @@ pub(super) fn make(release: &Release<'_>, compiler: &Path) -> Result<Notices> {
 
 /// Ids of the packages that are linked into the programs.
 fn linked(metadata: &Value) -> BTreeSet<&str> {
-    let nodes = metadata["resolve"]["nodes"]
-        .as_array()
-        .into_iter()
-        .flatten();
+    let nodes = metadata["resolve"]["nodes"].as_array();
+    let nodes = nodes.into_iter().flatten();
     let nodes: BTreeMap<&str, &Value> = nodes.map(|node| (text(&node["id"]), node)).collect();
-    let mut open: Vec<&str> = nodes
-        .keys()
-        .filter(|id| id.contains("callgate-cli"))
-        .copied()
-        .collect();
+    let ids = nodes.keys().copied();
+    let mut open: Vec<&str> = ids.filter(|id| id.contains("callgate-cli")).collect();
     let mut linked = BTreeSet::new();
     while let Some(id) = open.pop() {
         if !linked.insert(id) {
@@ -124,34 +93,54 @@ fn linked(metadata: &Value) -> BTreeSet<&str> {
     linked
 }
 
-fn component(ecosystem: &str, name: &str, version: &str, license: &str) -> Value {
-    json!({
-        "type": "library",
-        "name": name,
-        "version": version,
-        "purl": format!("pkg:{ecosystem}/{}@{version}", name.replace('@', "%40")),
-        "licenses": [{ "expression": license }],
-    })
+#[derive(Default)]
+struct Dependencies {
+    /// The components of the SBOM.
+    components: Vec<Value>,
+    /// Packages by the text of their licence: many have the same.
+    texts: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Dependencies {
+    /// Adds a package with the licence files in its folder.
+    fn add(&mut self, ecosystem: &str, package: &Value, folder: &Path) {
+        let (name, version) = (text(&package["name"]), text(&package["version"]));
+        let license = text(&package["license"]);
+        self.components.push(json!({
+            "type": "library",
+            "name": name,
+            "version": version,
+            "purl": format!("pkg:{ecosystem}/{}@{version}", name.replace('@', "%40")),
+            "licenses": [{ "expression": license }],
+        }));
+        let mut found = licence_files(folder);
+        for more in MORE_FOLDERS {
+            found.extend(licence_files(&folder.join(more)));
+        }
+        if found.is_empty() {
+            found.push("The package has no licence file.".to_owned());
+        }
+        for licence in found {
+            let packages = self.texts.entry(licence).or_default();
+            packages.insert(format!("{name} {version} ({license})"));
+        }
+    }
 }
 
 fn licence_files(folder: &Path) -> Vec<String> {
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = files::name(path).to_uppercase();
-            let starts = [
-                "LICENSE",
-                "LICENCE",
-                "COPYING",
-                "NOTICE",
-                "THIRDPARTYNOTICE",
-            ];
-            path.is_file() && starts.iter().any(|start| name.starts_with(start))
-        })
-        .collect();
+    const PREFIXES: [&str; 5] = [
+        "LICENSE",
+        "LICENCE",
+        "COPYING",
+        "NOTICE",
+        "THIRDPARTYNOTICE",
+    ];
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| {
+        let name = files::name(path).to_uppercase();
+        path.is_file() && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    });
     files.sort();
     let texts = files.iter().filter_map(|path| fs::read(path).ok());
     texts

@@ -1,5 +1,5 @@
-//! The packages: a tarball, two packages of npm, a wheel, and a package of Debian. The tools of
-//! each kind do the packing.
+//! The packages: a tarball, two npm packages, a wheel, and a Debian package, made by the tools of each
+//! kind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result};
 
 use super::Release;
 use crate::files::{self, copy, copy_all, write};
-use crate::{pinned, process, tools};
+use crate::{pinned, process};
 
-/// Makes every package; their files.
+/// Makes every package and returns the files.
 pub(super) fn pack(release: &Release<'_>) -> Result<Vec<PathBuf>> {
     let mut files = vec![tarball(release)?];
     files.extend(npm_packages(release)?);
@@ -30,7 +30,7 @@ fn tarball(release: &Release<'_>) -> Result<PathBuf> {
     let name = release.tarball();
     let file = release.folder.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
-    // The same files give the same archive.
+    // Makes the archive reproducible.
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
     tar.args(["--mtime=@0", &format!("--transform=s,^\\.,{name},")]);
     tar.args(["--use-compress-program=gzip -9n", "-cf"])
@@ -58,13 +58,12 @@ fn npm_packages(release: &Release<'_>) -> Result<[PathBuf; 2]> {
     }
     copy(&root.join("README.md"), &launcher.join("README.md"))?;
     let pack = |folder: &Path, name: &str| -> Result<PathBuf> {
-        let mut npm = Command::new(tools::NPM);
+        let mut npm = Command::new("npm");
         npm.args(["pack", "--silent", "--pack-destination"]);
         npm.arg(&release.folder).current_dir(folder);
         process::run(&mut npm)?;
-        Ok(release
-            .folder
-            .join(format!("{name}-{}.tgz", release.version)))
+        let file = format!("{name}-{}.tgz", release.version);
+        Ok(release.folder.join(file))
     };
     Ok([
         pack(&launcher, "callgate")?,
@@ -72,7 +71,7 @@ fn npm_packages(release: &Release<'_>) -> Result<[PathBuf; 2]> {
     ])
 }
 
-/// The program is a script of the wheel; the rest lies in `lib/callgate` of the environment.
+/// The program is a script of the wheel; the other files are in `lib/callgate` of the environment.
 fn wheel(release: &Release<'_>) -> Result<PathBuf> {
     let templates = release.project.root.join("packaging/python");
     let folder = release.scratch("scratch/wheel")?;
@@ -107,16 +106,15 @@ fn debian(release: &Release<'_>) -> Result<PathBuf> {
     fs::rename(documents.join("LICENSE"), documents.join("copyright"))?;
     let control = release.project.root.join("packaging/debian/control");
     fill_template(release, &control, &folder.join("DEBIAN/control"))?;
-    let file = release
-        .folder
-        .join(format!("callgate_{}_amd64.deb", release.version));
+    let file = format!("callgate_{}_amd64.deb", release.version);
+    let file = release.folder.join(file);
     let mut deb = Command::new("dpkg-deb");
     deb.args(["--root-owner-group", "--build", "-Zxz"]);
     process::run(deb.arg(&folder).arg(&file))?;
     Ok(file)
 }
 
-/// Copies a template with the release's values in place of `@NAME@`.
+/// Copies a template and replaces each `@NAME@` by the release's value.
 fn fill_template(release: &Release<'_>, from: &Path, to: &Path) -> Result<()> {
     let text = files::read(from)?
         .replace("@VERSION@", &release.version)

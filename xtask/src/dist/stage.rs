@@ -10,7 +10,7 @@ use super::{Release, notices};
 use crate::files::{self, copy, write};
 use crate::{demo, process};
 
-/// Completion scripts: the shell, and the file where its packages have it.
+/// Completion scripts: the shell, and the usual file in packages.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/callgate"),
     ("zsh", "share/zsh/site-functions/_callgate"),
@@ -42,17 +42,16 @@ pub(super) fn fill(release: &Release<'_>, compiler: &Path) -> Result<()> {
     for name in ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"] {
         copy(&project.root.join(name), &documents.join(name))?;
     }
+    let schema = process::output(Command::new(&program).arg("schema"))?;
+    write(&prefix.join("share/callgate/callgate.schema.json"), &schema)?;
     let notices = notices::make(release, compiler)?;
     write(&documents.join("THIRD-PARTY.txt"), &notices.licences)?;
     write(&documents.join("callgate.cdx.json"), &notices.sbom)
 }
 
-/// The compiler with the library files that Callgate's checks use: those of the language, without
-/// the browser's.
+/// Copies the compiler and the library files of the language, without those of browsers.
 fn type_checker(compiler: &Path, to: &Path) -> Result<()> {
-    let library = compiler
-        .parent()
-        .context("the compiler lies in no folder")?;
+    let library = compiler.parent().context("the compiler is in no folder")?;
     copy(compiler, &to.join("lib/tsc"))?;
     for entry in fs::read_dir(library)? {
         let path = entry?.path();

@@ -1,5 +1,5 @@
-//! Which archive: its name, its address, its name in the cache, its checksum.
-//! The rules are those of the v8 crate's build script, of this version alone.
+//! The V8 archive: its name, its address, its name in the cache, its checksum. The rules are those of
+//! the build script of this version of the v8 crate.
 
 use std::env;
 use std::fs;
@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result};
 
 use crate::{checksum, process, say};
 
-/// The version of the v8 crate that `Cargo.lock` names; a test holds the two together.
+/// The version of the v8 crate in `Cargo.lock`; a test compares the two.
 pub(crate) const VERSION: &str = "150.4.0";
 
 const RELEASES: &str = "https://github.com/denoland/rusty_v8/releases/download";
 
-/// SHA-256 of the archives that a local mirror may hold, by target triple. They were built by
-/// `cargo xtask v8 --from-source`'s recipe; a mirror's own list of checksums proves nothing.
+/// SHA-256 of the archives in a local mirror, by target triple. They were built with the recipe of
+/// `cargo xtask v8 --from-source`; a mirror's own list of checksums is not trusted.
 const PINNED: &[(&str, &str)] = &[(
     "x86_64-unknown-linux-gnu",
     "f9fa8df1634a9b4392c26926dba869e66965e28781f05796a5c45603c3d3410a",
@@ -26,7 +26,7 @@ const PINNED: &[(&str, &str)] = &[(
 pub(crate) struct Archive {
     /// The target triple.
     pub(crate) target: String,
-    /// The checksum a mirror's archive must have, where one is known.
+    /// The checksum of a mirror's archive, if it is known.
     pub(crate) pinned: Option<String>,
 }
 
@@ -47,15 +47,7 @@ impl Archive {
 
     /// The file name on the release page: deno_core wants the `simdutf` build, in release mode.
     pub(crate) fn file_name(&self) -> String {
-        let (prefix, extension) = if self.target.contains("windows") {
-            ("", "lib")
-        } else {
-            ("lib", "a")
-        };
-        format!(
-            "{prefix}rusty_v8_simdutf_release_{}.{extension}.gz",
-            self.target
-        )
+        format!("librusty_v8_simdutf_release_{}.a.gz", self.target)
     }
 
     /// The address on the release page.
@@ -63,7 +55,7 @@ impl Archive {
         format!("{RELEASES}/v{VERSION}/{}", self.file_name())
     }
 
-    /// The file that the build script takes instead of a download.
+    /// The file that the build script uses instead of a download.
     pub(crate) fn cached(&self, cargo_home: &Path) -> PathBuf {
         let escape = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         cargo_home
@@ -71,7 +63,7 @@ impl Archive {
             .join(self.url().chars().map(escape).collect::<String>())
     }
 
-    /// The file beside the cached archive with the checksum of one that set-up made or fetched.
+    /// The file beside the cached archive with its checksum, written by set-up.
     pub(crate) fn cached_checksum(&self, cargo_home: &Path) -> PathBuf {
         let mut path = self.cached(cargo_home).into_os_string();
         path.push(".sha256");
@@ -82,7 +74,7 @@ impl Archive {
     pub(crate) fn install(&self, made: &Path, cargo_home: &Path) -> Result<()> {
         let sha256 = checksum::of_file(made)?;
         let cached = self.cached(cargo_home);
-        // The record first: a build that is interrupted in between meets no unknown file.
+        // The checksum first: after an interruption in between, there is no archive without one.
         fs::create_dir_all(cached.parent().unwrap_or(cargo_home))?;
         fs::write(self.cached_checksum(cargo_home), format!("{sha256}\n"))?;
         checksum::copy_verified(made, &cached, &sha256)?;
@@ -91,7 +83,7 @@ impl Archive {
     }
 }
 
-/// The triple of this machine, as rustc says it.
+/// The triple of this machine according to rustc.
 fn host() -> Result<String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let text = process::output(Command::new(rustc).arg("-vV"))?;
@@ -105,21 +97,11 @@ mod tests {
 
     #[test]
     fn cache_name_matches_the_v8_build_script() {
-        let check = |target: &str, expected: &str| {
-            let path = Archive::new(target.to_owned()).cached(Path::new("/home"));
-            let name = format!(
-                "https___github_com_denoland_rusty_v8_releases_download_v150_4_0_{expected}"
-            );
-            assert_eq!(path, Path::new("/home/.rusty_v8").join(name));
-        };
-        check(
-            "x86_64-unknown-linux-gnu",
-            "librusty_v8_simdutf_release_x86_64_unknown_linux_gnu_a_gz",
-        );
-        check(
-            "x86_64-pc-windows-msvc",
-            "rusty_v8_simdutf_release_x86_64_pc_windows_msvc_lib_gz",
-        );
+        let archive = Archive::new("x86_64-unknown-linux-gnu".to_owned());
+        let name = "https___github_com_denoland_rusty_v8_releases_download_v150_4_0_\
+                    librusty_v8_simdutf_release_x86_64_unknown_linux_gnu_a_gz";
+        let expected = Path::new("/home/.rusty_v8").join(name);
+        assert_eq!(archive.cached(Path::new("/home")), expected);
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! The V8 archive that the v8 crate's build script wants, and its possible
-//! sources. Design: the first way that works is taken, and it is said which.
+//! The V8 archive for the v8 crate's build script. The first source that works is used and printed.
 
 mod archive;
 pub(crate) mod source;

@@ -1,6 +1,6 @@
-//! `cargo xtask v8 --from-source`: the V8 archive out of package registries
-//! alone, for machines that can reach neither the release page nor a mirror.
-//! `docs/v8.md` says what each part is for and where the command was run.
+//! `cargo xtask v8 --from-source`: builds the V8 archive only from package registries, for machines
+//! without access to the release page or a mirror. `docs/v8.md` explains each part and names the
+//! tested systems.
 
 mod recipe;
 
@@ -18,7 +18,7 @@ use crate::{apt, files, pinned, process, say, tools};
 
 pub(crate) use recipe::TARGET;
 
-/// The price of a build, in words.
+/// The cost of a build.
 pub(crate) const COST: &str =
     "about two hours on two cores, 2 GiB below the target directory, 1 GiB of Debian packages";
 
@@ -40,7 +40,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the archive and puts it into the cache; goes on where an earlier build stopped.
+/// Builds the archive and puts it into the cache; continues an interrupted build.
 pub(crate) fn build(project: &Project, options: &Options) -> Result<()> {
     let default = || project.target_dir.join("v8-from-source");
     let build = Build {
@@ -67,7 +67,7 @@ pub(crate) fn build(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Installs the missing packages, where it may; else names them.
+/// Installs the missing packages if permitted; otherwise the error names them.
 fn packages() -> Result<()> {
     let packages = recipe::PACKAGES.iter();
     let missing = packages.filter(|(_, file)| !Path::new(file).exists());
@@ -127,7 +127,7 @@ impl Build<'_> {
         files::write(&folder.join("src/lib.rs"), "")?;
         files::write(&manifest, &recipe::fetch_manifest())?;
         let mut cargo = self.project.cargo();
-        // Fetches, too.
+        // Also fetches the packages.
         cargo.args(["metadata", "--format-version=1", "--manifest-path"]);
         let metadata = process::output(cargo.arg(&manifest))?;
         let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
@@ -135,10 +135,8 @@ impl Build<'_> {
             let mut packages = metadata["packages"].as_array().into_iter().flatten();
             let package = packages.find(|package| package["name"] == name);
             let manifest = package.and_then(|package| package["manifest_path"].as_str());
-            let folder = manifest.and_then(|path| Path::new(path).parent());
-            folder
-                .map(Path::to_owned)
-                .with_context(|| format!("cargo fetched no crate {name}"))
+            let folder = manifest.and_then(|path| Some(Path::new(path).parent()?.to_owned()));
+            folder.with_context(|| format!("cargo fetched no crate {name}"))
         };
         Ok((folder_of("v8")?, folder_of(recipe::ICU_CRATE)?))
     }
@@ -169,11 +167,8 @@ impl Build<'_> {
     fn install_archive(&self) -> Result<()> {
         let library = self.tree().join("out/obj/librusty_v8.a");
         // gzip without the name and the time, so that the same library gives the same archive.
-        process::run(
-            Command::new("gzip")
-                .args(["--force", "--keep", "-n", "-9"])
-                .arg(&library),
-        )?;
+        let mut gzip = Command::new("gzip");
+        process::run(gzip.args(["--force", "--keep", "-n", "-9"]).arg(&library))?;
         let packed = library.with_extension("a.gz");
         Archive::for_this_build()?.install(&packed, &self.project.cargo_home)
     }

