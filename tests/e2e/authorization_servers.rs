@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use callgate::auth::{self, LoginPage, LoginRequest, OAuth, OpenUrl, TokenPlace};
+use callgate::faces::auth;
+use callgate::faces::auth::{LoginPage, LoginRequest, OAuth, OpenUrl, TokenPlace};
 use expect_test::{Expect, expect};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -138,7 +139,7 @@ fn untrustworthy_authorization_servers_are_refused() {
             cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: ISSUER answered with more than 256 KiB
             the login at server `web` failed: ISSUER answered with more than 256 KiB
             the login at server `web` failed: the authorization server answered 307
-            the login at server `web` failed: the authorization server issued another kind of token than a bearer token
+            the login at server `web` failed: the authorization server issued a token that is not a bearer token
             cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: OAuth discovery redirect to non-same-origin URL rejected: ELSEWHERE/.well-known/oauth-authorization-server
             cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp is unusable: Protected resource metadata resource mismatch: reference 'URL', permitted 'https://other.example/mcp'
             cannot find how to log in at server `web`: the metadata at SERVER cannot be fetched: its "resource" has the wrong type (RFC 9728)

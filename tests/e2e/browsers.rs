@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callgate::auth::{self, LoginPage, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
-use callgate::{Connect, Gate, GateBuilder, Rules, ServerSpec};
+use callgate::faces::Connect;
+use callgate::faces::auth;
+use callgate::faces::auth::{LoginPage, LoginRequest, OAuth, OpenUrl};
+use callgate::{Gate, GateBuilder, Rules, ServerSpec};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
@@ -151,7 +153,7 @@ async fn login_during_call_refreshes_the_tool_list() {
     assert_eq!(own(&gate), "of_3");
     gate.shutdown().await;
     assert_eq!(asked().await, before, "it is kept");
-    // A login outside of any gate, as by another process.
+    // A login outside of the gate, as from a different process.
     let login = LoginRequest::new(Arc::new(Follow));
     let login = auth::login(&guarded.spec(folder.path()), login).await;
     login.expect("a login");
@@ -170,7 +172,7 @@ async fn refused_login_is_not_asked_again() {
     expect![[r#"web_write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&write().await);
     assert_eq!(person.pages(), 2);
     for _ in 0..2 {
-        expect![[r#"web_write: server `web` wants the scope "write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope write` (code -32000)"#]].assert_eq(&write().await);
+        expect![[r#"web_write: server `web` wants the scope "write"; its page was shown without success, and is not shown again; run `callgate auth login web --scope write` (code -32000)"#]].assert_eq(&write().await);
     }
     assert_eq!(person.pages(), 2);
     // A login outside of the gate makes the scope available.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
-use callgate::auth::{self, LoginRequest};
+use callgate::faces::auth;
+use callgate::faces::auth::LoginRequest;
 use callgate_tests::{Ran, Workbench, odd, workers};
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Runs where the host itself has few rights, as in a container: another user, no new privileges,
-//! no namespaces to be had, little of `/proc`.
+//! Runs of a host with few rights, as in a container: a different user, no new privileges, no
+//! namespaces, a restricted `/proc`.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader};
@@ -79,8 +79,8 @@ fn unprivileged_host_process_is_not_dumpable() {
     assert_eq!(process.expect("it is there").uid(), 0);
 }
 
-/// The report of a checked script that calls a tool, in a process set up by `prepare`. `None` where
-/// the machine forbids the set-up, or keeps the program from users without rights.
+/// The report of a checked script that calls a tool, in a process set up by `prepare`. `None` if
+/// the machine forbids the set-up, or the program is not accessible to users without rights.
 #[expect(clippy::print_stdout, reason = "the test says why it is skipped")]
 fn run(prepare: impl FnOnce(&mut Command)) -> Option<Value> {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
@@ -117,8 +117,8 @@ fn expect_jail(contained: Option<Value>) {
     assert_eq!(contained["sandbox"], expected);
 }
 
-/// Filters like those of container engines: with EPERM, and `clone3`, whose flags a filter
-/// cannot see, as if the kernel had none.
+/// Filters like those of container engines: EPERM, and ENOSYS for `clone3`, because a filter cannot
+/// see its flags.
 fn container_filters() -> [BpfProgram; 2] {
     let user = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
     let is_set = SeccompCmpOp::MaskedEq(user);

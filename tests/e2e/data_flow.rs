@@ -1,4 +1,4 @@
-//! Data of one server on its way to another, with other people's servers.
+//! Data flows between third-party servers.
 
 use std::path::PathBuf;
 
@@ -128,7 +128,7 @@ fn flow_question_shows_the_matching_data() {
     );
     setting.bench.write("script.ts", &script);
     let mut session = at_terminal(&setting.bench, &["run", "script.ts"]);
-    // The terminal does not say how wide it is, so the piece goes on in a second row.
+    // The width of the terminal is not known, so the piece wraps to a second row.
     let margin: String = "│ ".bytes().map(char::from).collect();
     let (row, rest) =
         SECRET.split_at("the launch code for tomorrow is Oberon-Puck-Titania, do".len());

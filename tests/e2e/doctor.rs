@@ -1,4 +1,4 @@
-//! `callgate doctor` finds what is missing, and says what to do.
+//! `callgate doctor` finds what is missing, and advises how to fix it.
 
 use callgate_tests::{Workbench, cases, demo_ticketing, odd};
 use serde_json::{Value, json};
@@ -58,12 +58,12 @@ fn each_doctor_problem_includes_advice() {
         { "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } } → server x: missing: "CALLGATE_TEST_UNSET" is not set; set it
         { "mcpServers": { "x": { "command": "no-such-program" } } } → server x: missing: was not found; install it
         { "mcpServers": { "x": EXITS } } → server x: missing: start its command by hand
-        { "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } } → server x: missing: see that it runs
+        { "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } } → server x: missing: check that it runs
         { "mcpServers": { "t": TICKETING }, "permissions": { "deny": ["t_no"] } } → rules: missing: "t_no" in permissions.deny matches no tool; correct or remove it
         { "mcpServers": { "t": TICKETING }, "permissions": { "allow": ["t_no"] } } → rules: warning: correct or remove it
         { "mcpServers": {}, "ledger": { "path": "no/such/folder" } } → ledger: missing: create it
         { "mcpServers": {}, "check": { "mode": "require", "typescript": "nowhere" } } → types: missing: change "check"
-        { "mcpServers": {}, "cache": { "path": "callgate.json/x" } } → cache: warning: name another one
+        { "mcpServers": {}, "cache": { "path": "callgate.json/x" } } → cache: warning: to a different one
         { "mcpServers": {}, "sandbox": { "level": "process" } } → sandbox: warning: remove "level""#;
     let ticketing = demo_ticketing().to_string();
     let configurations = configurations.replace("TICKETING", &ticketing);

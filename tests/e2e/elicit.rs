@@ -1,4 +1,4 @@
-//! Servers' questions to the person at the terminal.
+//! Questions of servers to the person at the terminal.
 
 use callgate_tests::{Workbench, odd};
 use rexpect::session::PtySession;
@@ -56,15 +56,14 @@ fn a_form_is_filled_in_and_sent() {
     let shown = check(
         &form(),
         &[
-            ("name: ", "Ada"),
-            ("age: ", "12"),
-            ("the minimum of 18\r\n├ age: ", "36"),
-            ("color: ", "1"),
-            ("note: ", ""),
+            ("\"name\": ", "Ada"),
+            ("\"age\": ", "12"),
+            ("the minimum of 18\r\n├ \"age\": ", "36"),
+            ("\"color\": ", "1"),
+            ("\"note\": ", ""),
             ("[n] decline: ", "send"),
             (
-                "├ type y, e or n, then Enter\r\n└ send this? [y] send  [e] fill it in again  \
-                 [n] decline: ",
+                "├ type y, e or n, then Enter\r\n└ send this? [y] send  [e] edit  [n] decline: ",
                 "y",
             ),
         ],
@@ -75,7 +74,7 @@ fn a_form_is_filled_in_and_sent() {
         "│ Who are you?\\u001b[2K\r\n│ send this? [y]\r\n",
         "│ Your name\r\n│ (text)",
         "│ 1) red\r\n│ 2) green\r\n│ (one of these, by number, optional, default green)",
-        "This is what the server gets:\r\n│ name: Ada\r\n│ age: 36\r\n│ color: red\r\n",
+        "The server gets this:\r\n│ name: Ada\r\n│ age: 36\r\n│ color: red\r\n",
     ] {
         assert!(
             shown.contains(&as_read(expected)),
@@ -94,7 +93,7 @@ fn a_page_is_opened_only_after_a_yes() {
     for expected in [
         "│ Log in, please\r\n",
         "host:\r\n│ login.example\r\n├ the page:\r\n│ https://example.com@login.example/?a=b\r\n",
-        "the part before the @ is not the host",
+        "part before the @",
     ] {
         assert!(
             shown.contains(&as_read(expected)),

@@ -1,4 +1,4 @@
-//! A model's endpoint on loopback with the OpenAI API, whose answers a test chooses.
+//! A model endpoint on loopback with the OpenAI API, with answers that a test chooses.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

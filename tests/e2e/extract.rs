@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
-use callgate::{Api, Gate, GateBuilder, Rules, RunReport, Status, flow};
+use callgate::faces::{Api, FlowRules};
+use callgate::{Gate, GateBuilder, Rules, RunReport, Status};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -93,14 +94,14 @@ async fn invalid_model_answer_is_repaired_once() {
     expect![[r#"
 
 
-        Your last answer did not fit:
+        Your last answer does not match the schema:
         - the value: "to" is a required property
         - /id: "7" is not of type "number"
 
         It was:
         {"id": "7"}
 
-        Answer again, with the JSON value alone."#]]
+        Answer again with only the JSON value."#]]
     .assert_eq(repair);
 }
 
@@ -114,7 +115,7 @@ async fn repeatedly_invalid_answers_fail_the_extraction() {
           "McpExtractError",
           "mcp.extract",
           "invalid",
-          "mcp.extract: the model gave nothing that fits the schema: the value: \"to\" is a required property",
+          "mcp.extract: the model's answer does not match the schema: the value: \"to\" is a required property",
           [
             "the value: \"to\" is a required property",
             "the value: Additional properties are not allowed ('more' was unexpected)"
@@ -124,7 +125,7 @@ async fn repeatedly_invalid_answers_fail_the_extraction() {
     let callgate::ledger::Outcome::ToolError { message } = &report.calls[0].outcome else {
         panic!("{report}");
     };
-    let said = "the model gave nothing that fits the schema";
+    let said = "the model's answer does not match the schema";
     assert!(message.starts_with(said), "{message}");
 }
 
@@ -140,10 +141,10 @@ async fn extractions_over_the_limits_are_refused() {
         [
           5,
           "loop",
-          "mcp.extract: 5 extractions with this schema were made, and more are a loop; extract many at once by giving an array of values and the schema of an array"
+          "mcp.extract: 5 extractions with this schema were made, which looks like a loop; extract many at once by giving an array of values and the schema of an array"
         ]"#]].assert_eq(&format!("{:#}", value(&run(&gate, looping).await)));
     let script = "return await mcp.extract('x'.repeat(2 ** 20), 'number')";
-    expect![[r#"["McpExtractError","mcp.extract","limit","mcp.extract: over the limit of 1048576 bytes of values of one run; leave out of the value what is not needed",[]]"#]].assert_eq(&value(&run(&gate, script).await).to_string());
+    expect![[r#"["McpExtractError","mcp.extract","limit","mcp.extract: over the limit of 1048576 bytes of values of one run; leave out unneeded parts of the value",[]]"#]].assert_eq(&value(&run(&gate, script).await).to_string());
     // No model was asked beyond the limits.
     assert_eq!(model.prompts().len(), 5);
     let many = "
@@ -175,7 +176,7 @@ async fn tool_and_flow_rules_apply_to_extractions() {
     let gate = gate.rules(denied).build().await.expect("a gate");
     let report = run(&gate, ask).await;
     expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: denied by rule \"model_extract\" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help",null]"#]].assert_eq(&value(&report).to_string());
-    let mut flows = flow::FlowRules::default();
+    let mut flows = FlowRules::default();
     flows.label_server("ticketing", "private");
     let gate = builder().models(models(&model, Duration::from_secs(60)));
     let gate = gate.flow_rules(flows).build().await.expect("a gate");

@@ -6,10 +6,10 @@ use callgate_tests::host::Host;
 use callgate_tests::{Workbench, binary, cases, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
 
-/// A script that names a tool of the server, whose list is read then.
+/// A script that names a tool of the server, so that its tools are listed.
 const NAMING: &str = "await files_listIssues({}); return 1";
 
-/// A configuration with the server `files`, whose tools are `createIssue` and `listIssues`.
+/// A configuration with the server `files`, which has the tools `createIssue` and `listIssues`.
 fn bench(members: Value) -> Workbench {
     let mut config = json!({
         "mcpServers": { "files": demo_ticketing() },
@@ -38,7 +38,7 @@ fn unmatched_deny_rule_stops_run_call_and_serve() {
             let is_said = ran.stderr.contains(said) && advice;
             assert!(ran.code == 2 && is_said, "{ran:#?}");
         }
-        // A client is not kept waiting for the lists, and no call is made.
+        // A client does not wait for the lists, and no call is made.
         let mut host = Host::start(&bench, &[]).expect("a handshake");
         let call = json!({ "name": "run_script", "arguments": { "code": NAMING } });
         let served = host.request("tools/call", &call).expect("an answer");
@@ -115,6 +115,6 @@ async fn unmatched_deny_rule_of_late_server_stops_calls() {
     let CallErrorKind::Protocol { code, .. } = error.kind else {
         panic!("{error:?}");
     };
-    assert_eq!(code, callgate::code::REFUSED);
+    assert_eq!(code, callgate::faces::code::REFUSED);
     gate.shutdown().await;
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 type Names = BTreeSet<String>;
 
-/// Parts of TypeScript's library that declare what the sandbox does not have.
+/// Parts of TypeScript's library with declarations that the sandbox does not have.
 const LEFT_OUT: &[&str] = &[
     "sharedmemory",
     "temporal",
@@ -130,7 +130,7 @@ fn v8_error_extensions_are_declared() {
     assert_eq!(report["value"]["json"], expected, "{report:#}");
 }
 
-/// Objects whose type has their own name.
+/// Objects with a type of the same name.
 const OBJECTS: &[&str] = &["JSON", "Math", "Reflect", "Intl"];
 
 /// Declared members that are no members of the prototype, only of instances or some instances.

@@ -124,7 +124,7 @@ fn question_shows_changes_since_the_always_answer() {
         ┌ The script wants to call odd_fresh:
         │ tool "fresh" of server "odd", which needs approval: rule 
         │ "odd_fresh" (one definition) in permissions.allow is 
-        │ void, the server has changed what the tool is
+        │ void: the server changed the tool
         ├ its server says:
         │ Changed 1 times
         ├ line 3 of the script:
@@ -157,7 +157,7 @@ fn check_grant_is_saved_in_the_configuration() {
         ticketing_createIssue (line 2): needs approval: no rule matches
         to run it unattended: --allow ticketing_listIssues --allow ticketing_createIssue
 
-        ┌ The script names these tools, which would be asked about:
+        ┌ The script names these tools, which need approval:
         ├ 1 ticketing_listIssues of server "ticketing" (line 1):
         │ its server says List issues; Get every issue filed so 
         │ far, oldest first.
@@ -167,7 +167,7 @@ fn check_grant_is_saved_in_the_configuration() {
         │ its server says Create issue; File an issue and get its 
         │ id.
         │ needs approval: no rule matches
-        └ allow them for good, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
+        └ allow them always, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
     for odd in ["", "3", "0", "1 x"] {
         session.send_line(odd).expect("answer");
         let again = until(&mut session, "[n] none: ");

@@ -5,8 +5,9 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use callgate::auth::{LoginPage, OAuth, OpenUrl, TokenPlace};
-use callgate::{Http, ServerSpec, Transport};
+use callgate::ServerSpec;
+use callgate::faces::auth::{LoginPage, OAuth, OpenUrl, TokenPlace};
+use callgate::faces::{Http, Transport};
 use callgate_tests::{Workbench, binary};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

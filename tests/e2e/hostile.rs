@@ -8,18 +8,19 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use callgate::config::Config;
-use callgate::{CheckMode, Gate, RunRequest};
+use callgate::settings::CheckMode;
+use callgate::{Gate, RunRequest};
 use callgate_tests::{Workbench, binary, children, odd, repository, typescript_modules};
 use serde_json::{Value, json};
 
-/// The time limit of scripts that are to reach it.
+/// The time limit of scripts that must reach it.
 const SHORT: Duration = Duration::from_millis(150);
-/// The time limit of all others, far above what they take on a busy machine.
+/// The time limit of all other scripts, far above their time on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
-/// A run that takes so much longer than its limit hangs, also on a machine that has other work.
-/// The latest run is printed.
+/// The time over its limit after which a run counts as hanging, even on a busy machine. The latest
+/// run is printed.
 const LATE: Duration = Duration::from_secs(60);
-/// The heap, and the array buffers, of scripts that are to fill it, and of all others.
+/// The limit of heap and of array buffers for scripts that must fill it, and for all others.
 const MEMORY: [u64; 2] = [32 << 20, 64 << 20];
 /// The calls that a script may make.
 const CALLS: u64 = 1000;
@@ -30,7 +31,7 @@ const SERVERS: [(&str, &str); 4] = [
     ("never", "hang-on-call"),
     ("shut", "flaky"),
 ];
-/// Texts that no report may have: words of a panic, and paths where the program was built.
+/// Texts that no report may contain: words of a panic, and paths of the build.
 const INTERNAL: [&str; 5] = [
     "panicked",
     "RUST_BACKTRACE",
@@ -40,8 +41,8 @@ const INTERNAL: [&str; 5] = [
 ];
 /// Marks a script's imitation of a line of the sandbox.
 const FORGED: &str = "FORGED";
-/// The script after each. When it ends, the servers have read all that was sent to them before,
-/// also the one whose calls have little time.
+/// The script after each hostile one. When it ends, all servers have read all earlier messages,
+/// including the server with the short call timeout.
 const NEXT: &str = "await Promise.all([odd_echo({}), big_blob({ bytes: 1 })]);
 while (!(await never_cancelled({}).then(() => true, () => false)));
 return typeof (globalThis as any).left + Reflect.ownKeys(Object.prototype).length;";
@@ -50,6 +51,15 @@ const SERVED: &str = r#"returned "undefined12""#;
 #[tokio::test]
 async fn each_hostile_script_ends_in_time_as_stated() {
     Suite::new().await.run().await;
+}
+
+#[test]
+fn security_document_states_the_number_of_hostile_scripts() {
+    let scripts = std::fs::read_dir(repository().join("tests/hostile")).expect("the scripts");
+    let count = scripts.count();
+    let text = std::fs::read_to_string(repository().join("SECURITY.md")).expect("a document");
+    let phrase = format!("`tests/hostile` holds {count} scripts");
+    assert!(text.contains(&phrase), "SECURITY.md lacks {phrase:?}");
 }
 
 struct Suite {
@@ -126,6 +136,7 @@ impl Suite {
         let request = |script: &str, limit| {
             let mut limits = self.gate.limits().clone();
             limits.script_time = limit;
+            limits.wait_time = limit;
             limits.heap_bytes = MEMORY[usize::from(!expected.contains("limit memory"))];
             limits.buffer_bytes = limits.heap_bytes;
             limits.calls = CALLS;
@@ -160,7 +171,7 @@ impl Suite {
         self.wrong.push(format!("{name}: {what}"));
     }
 
-    /// Runs a script, and looks at what is said of it in the report and in the ledger's file.
+    /// Runs a script, and checks its report and its ledger lines.
     async fn report(&mut self, name: &str, request: RunRequest) -> Value {
         let report = self.gate.run(request).await;
         let said = report.to_string();
@@ -262,7 +273,7 @@ impl Suite {
 fn scripts() -> Vec<PathBuf> {
     let folder = std::fs::read_dir(repository().join("tests/hostile")).expect("the scripts");
     let mut scripts: Vec<PathBuf> = folder.flatten().map(|file| file.path()).collect();
-    // In an order in which one script may look for what another left.
+    // Sorted, because a script may look for leftovers of the script before it.
     scripts.sort_unstable();
     match std::env::var("CALLGATE_HOSTILE") {
         Ok(part) => scripts.retain(|path| path.to_string_lossy().contains(&part)),
@@ -287,7 +298,7 @@ fn ends(script: &str) -> Vec<(CheckMode, &str)> {
 }
 
 fn may_time_out(expected: &str) -> bool {
-    expected.contains("limit timeout")
+    expected.contains("limit timeout") || expected.contains("limit waitTimeout")
 }
 
 /// The end of a run, such as `returned [1]`, `threw TypeError` or `limit memory`.
@@ -310,8 +321,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The first child process left besides servers and TypeScript, once there was time for all to
-/// end.
+/// A child process other than servers and TypeScript that does not end in time.
 fn left_processes() -> Option<String> {
     let began = Instant::now();
     loop {

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate::ledger::{LedgerError, LedgerEvent, LedgerSink};
-use callgate::{Answer, CallRequest, GateErrorKind, Grant, Rules, RunRequest, Status, ask_with};
+use callgate::question::{Grant, ask_with};
+use callgate::{Answer, CallRequest, GateErrorKind, Rules, RunRequest, Status};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
@@ -79,7 +80,7 @@ async fn a_host_grants_before_a_run() {
         .call_with(request.grant(Grant::new("ticketing_createIssue")))
         .await;
     assert!(called.result.is_ok(), "{called:?}");
-    assert!(gate.keep(&[Grant::new("x")]).await.is_err());
+    assert!(gate.view().keep(&[Grant::new("x")]).await.is_err());
     gate.shutdown().await;
 }
 

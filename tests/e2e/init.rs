@@ -230,7 +230,7 @@ fn servers_disabled_in_the_project_are_not_imported() {
     person.has("~/.config/Code/User/settings.json", &code);
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    // Servers of the project's file may be another author's, and are taken by name alone.
+    // The project's file may be from a different author, so its servers are taken only by name.
     assert_eq!(person.servers(), ["mine", "older"], "{ran:?}");
     for (name, is_off) in [
         ("approved", false),

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use callgate::auth::{self, Grant, LoggedOut, LoginRequest, OAuth, TokenPlace};
-use callgate::{Gate, Source};
+use callgate::Gate;
+use callgate::faces::Source;
+use callgate::faces::auth;
+use callgate::faces::auth::{Grant, LoggedOut, LoginRequest, OAuth, TokenPlace};
 use callgate_tests::binary;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -48,7 +50,7 @@ async fn configured_authorization_server_is_chosen_among_several() {
     assert_eq!(other.seen().await, seen, "it is not asked");
     expect![[r#"the "oauth" of server `web` cannot be used: its authorization server is "OTHER", and the "issuer" is "https://as.example""#]]
         .assert_eq(&logged_in_at(&listed, Some("https://as.example")).await);
-    // An unreachable authorization server does not prevent a login at another one of the list.
+    // An unreachable authorization server does not prevent a login at the next one in the list.
     let listed = json!(["http://127.0.0.1:1", "ISSUER/"]);
     assert_eq!(logged_in_at(&listed, Some("ISSUER")).await, "ISSUER");
 }
@@ -103,8 +105,8 @@ async fn client_id_is_not_sent_to_other_issuer() {
     assert_eq!(log_in(&server).await.as_deref(), Ok(issuer));
 }
 
-/// The client's secret is not looked up if the server names another authorization server than the
-/// configured one, even one with consistent metadata.
+/// The client's secret is not read if the server names a different authorization server than the
+/// configuration, even if its metadata is consistent.
 #[tokio::test]
 async fn a_clients_secret_goes_to_no_other_issuer() {
     let guarded = Guarded::start(&json!({

@@ -118,7 +118,7 @@ impl Keyring {
         command
     }
 
-    /// A request to the service itself would have the bus start another daemon.
+    /// Asks the bus: a request to the service itself would make the bus start a second daemon.
     fn wait_until_there(&mut self) {
         loop {
             let asked = Command::new("dbus-send")

@@ -60,8 +60,8 @@ for (let i = 0; ; i++)
 /// A line that was cut off.
 const TORN: &str = r#"{"v":1,"event":"before","run":"torn"#;
 
-/// Each call that the server made has a line before it, and each call whose answer came back has
-/// a line after it.
+/// Each call that reached the server has a line before it, and each answered call has a line after
+/// it.
 #[test]
 fn killed_process_loses_no_ledger_line() {
     let bench = Workbench::with_config(json!({
@@ -113,7 +113,7 @@ fn killed_process_loses_no_ledger_line() {
             _ => *after = record["outcome"].as_str(),
         }
     }
-    // A kill may cut one line off besides.
+    // A kill may additionally truncate one line.
     assert!((kills.len()..=2 * kills.len()).contains(&torn), "{torn}");
     let mut by_id = HashMap::new();
     let mut answered = Vec::new();

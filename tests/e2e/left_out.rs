@@ -93,7 +93,7 @@ fn doctor_goes_on_past_left_out_server() {
     assert_eq!(of("turned off"), 0);
 }
 
-/// In other sections, to leave something out would lose or loosen something.
+/// In other sections, leaving an entry out could lose data or loosen a rule.
 #[test]
 fn unset_variable_in_ledger_path_stops_the_start() {
     let bench = Workbench::with_config(json!({
@@ -186,7 +186,7 @@ fn nested_callgate_servers_stop_at_depth_limit() {
     let ran = Ran::from(serve.env("CALLGATE_DEPTH", "2").output().expect("it ends"));
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(
-        ran.stderr.contains("as a server of another one"),
+        ran.stderr.contains("is itself a server of a Callgate"),
         "{ran:#?}"
     );
 }

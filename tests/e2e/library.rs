@@ -23,6 +23,44 @@ fn the_example_program_runs_a_script() {
     );
 }
 
+/// Runs a recipe of the crate's documentation; gives what it printed.
+fn recipe(name: &str) -> String {
+    let output = Command::new(binary("examples/recipes"))
+        .arg(name)
+        .env("CALLGATE_DEMO_TICKETING", binary("callgate-demo-ticketing"))
+        .env("CALLGATE_WORKER", binary("callgate-worker"))
+        .output()
+        .expect("start the recipe");
+    let ran = Ran::from(output);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{name}: {ran:#?}");
+    ran.stdout
+}
+
+#[test]
+fn recipes_of_the_documentation_do_what_they_show() {
+    let check = |name: &str, expected: &str| assert_eq!(recipe(name), expected, "{name}");
+    check("rules", "denied\n");
+    check(
+        "asker",
+        "ticketing_createIssue {\"title\":\"x\"}\ncompleted\n",
+    );
+    check("reviewer", "denied\n");
+    check(
+        "events",
+        "ticketing_createIssue …\nticketing_createIssue: Ok\ndone\n",
+    );
+    check("cancellation", "cancelled\n");
+    check("ledger_sink", "ticketing_createIssue: sent true\n");
+    for (name, phrase) in [
+        ("call", "\"issueId\""),
+        ("dry_run", "ticketing_createIssue: "),
+        ("search", "declare function ticketing_createIssue"),
+    ] {
+        let printed = recipe(name);
+        assert!(printed.contains(phrase), "{name}: {printed}");
+    }
+}
+
 /// The report of a script that cannot run is an error that `?` passes on.
 #[tokio::test]
 async fn preview_error_converts_to_boxed_error() {

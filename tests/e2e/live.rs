@@ -23,8 +23,10 @@ async fn added_tool_is_available_in_later_runs() {
     assert_eq!(added.status, Status::Completed, "{added}");
     let called = gate.run("return await odd_fresh({})").await;
     assert_eq!(called.status, Status::Completed, "{called}");
-    assert!(gate.has_tool("odd_fresh"));
-    let declared = gate.declarations(callgate::Detail::Signature, |name| name == "odd_fresh");
+    assert!(gate.view().has_tool("odd_fresh"));
+    let declared = gate.declarations(callgate::settings::Detail::Signature, |name| {
+        name == "odd_fresh"
+    });
     assert!(declared.contains("odd_fresh"), "{declared}");
     let request = SearchRequest::new("fresh");
     let found = async || {

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use callgate::config::{CacheConfig, EmbeddingsConfig, ModelsConfig};
-use callgate::{CheckMode, Gate, GateBuilder, SearchBy, SearchRequest, SearchResults, ServerSpec};
+use callgate::settings::{CheckMode, SearchBy};
+use callgate::{Gate, GateBuilder, SearchRequest, SearchResults, ServerSpec};
 use callgate_tests::binary;
 use serde_json::{Value, json};
 
@@ -105,7 +106,7 @@ async fn tool_vectors_are_cached_between_gates() {
     // Each tool once.
     assert_eq!(asked(&endpoint), found.searched);
     drop(first);
-    // Another gate reads what was kept.
+    // A second gate reads the cached vectors.
     let second = gate().await;
     let again = settled(&second, "tttttttttt", SearchBy::Vectors).await;
     assert_eq!(functions(&again), functions(&found));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callgate_tests::model_tasks::{Model, tasks};
 
-/// Does the tasks in a mode whose array of tools names all functions in at most `most` bytes.
+/// Solves the tasks in a mode with at most `max` bytes for the array of tools.
 /// Returns the numbers of calls and look-ups of each task.
 fn solve(mode: &'static str, max: usize) -> Vec<(usize, usize)> {
     let mut model = Model::new(mode).expect("a session");

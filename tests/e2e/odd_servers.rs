@@ -1,10 +1,10 @@
-//! Servers that misbehave cost themselves and nothing else.
+//! Misbehaving servers affect only themselves.
 
 use callgate_tests::{Workbench, children, odd};
 use expect_test::expect;
 use serde_json::json;
 
-/// The others go on, and a report says which that it needed did not start and why.
+/// Other servers keep working, and a report names the failed servers that its script needed.
 #[test]
 fn failed_server_starts_do_not_affect_other_servers() {
     let mut silent = odd("silent");

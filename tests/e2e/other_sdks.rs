@@ -5,9 +5,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate::caller::{Offers, Wanted, WantedKind};
+use callgate::Gate;
 use callgate::config::Config;
-use callgate::{Caller, Gate, Refusal};
+use callgate::faces::{Caller, Refusal};
+use callgate::faces::{Offers, Wanted, WantedKind};
 use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, node, real_servers, repository};
 use futures::future::BoxFuture;
@@ -88,7 +89,7 @@ fn check(server: &Value) {
     assert!(logged[1].contains("revision=\"2026-07-28\""), "{logged:?}");
 }
 
-/// A person who fills in forms, and whose model answers.
+/// A person who fills in forms, with a model that answers.
 #[derive(Default)]
 struct Ada {
     asked: Mutex<Vec<Value>>,
@@ -162,7 +163,7 @@ async fn everything_server_can_request_sampling() {
     let gate = gate(&server, "2025-11-25", &ada).await;
     let tool = "sdk_trigger_sampling_request";
     // After the handshake, the server lists the tools that the host's capabilities allow.
-    while !gate.has_tool(tool) {
+    while !gate.view().has_tool(tool) {
         tokio::task::yield_now().await;
     }
     let called = call_with(&gate, tool, &json!({ "prompt": "why?" })).await;
@@ -172,14 +173,14 @@ async fn everything_server_can_request_sampling() {
     gate.shutdown().await;
 }
 
-/// Has the server list another tool in this revision.
+/// Makes the server list a new tool in this revision.
 async fn check_grows(server: &Value, revision: &str) {
     let gate = gate(server, revision, &Arc::default()).await;
-    assert!(!gate.has_tool("sdk_fresh"), "{revision}");
+    assert!(!gate.view().has_tool("sdk_fresh"), "{revision}");
     assert_eq!(call(&gate, "sdk_grow").await, "\"grown\"", "{revision}");
     // Over HTTP, the notification of the change comes beside the answer.
     let comes = async {
-        while !gate.has_tool("sdk_fresh") {
+        while !gate.view().has_tool("sdk_fresh") {
             tokio::task::yield_now().await;
         }
     };

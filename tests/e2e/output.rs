@@ -48,10 +48,10 @@ fn cut_output_is_noted_on_standard_error() {
     assert_eq!((lines[12], lines[21]), ("1990", "1999"));
     assert_eq!(
         ran.stderr,
-        "note: 4900 of 5000 bytes of the output are cut; --output takes another size\n\
-         note: 2902 of 3002 bytes of the returned value are cut; --output takes another size\n"
+        "note: 4900 of 5000 bytes of the output are cut; --output sets the limit\n\
+         note: 2902 of 3002 bytes of the returned value are cut; --output sets the limit\n"
     );
-    // A report whose value is missing is not that of a completed run.
+    // A run is not completed if the value is missing in its report.
     let ran = bench.run(script, &["--output", "2KiB", "--json"]);
     let report = ran.json();
     assert_eq!((ran.code, &report["status"]), (4, &json!("limit")));

@@ -2,7 +2,9 @@
 //! handling of its answer.
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
-use callgate::{Api, Rules, SearchBy, SearchRequest, flow};
+use callgate::faces::{Api, FlowRules};
+use callgate::settings::SearchBy;
+use callgate::{Rules, SearchRequest};
 use expect_test::expect;
 use serde_json::json;
 
@@ -31,7 +33,7 @@ async fn tools_picked_by_model_are_validated() {
         .await
         .expect("a gate");
     let found = search(&gate, "create an issue", SearchBy::Model).await;
-    expect![[r#"["ticketing_createIssue"] ["2 of the names that the model gave are no tools"]"#]]
+    expect![[r#"["ticketing_createIssue"] ["2 of the names that the model gave are not tools"]"#]]
         .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
     // Tool texts are untrusted, so the prompt has them between two delimiter lines.
     let asked = endpoint.asked();
@@ -39,7 +41,7 @@ async fn tools_picked_by_model_are_validated() {
         .as_str()
         .expect("a prompt");
     let lines: Vec<&str> = prompt.lines().collect();
-    assert_eq!(lines[0], "Looked for: create an issue");
+    assert_eq!(lines[0], "Query: create an issue");
     assert_eq!(lines[3], lines[lines.len() - 1]);
     assert!(lines[4].starts_with("ticketing_createIssue: "), "{prompt}");
     assert_eq!(lines.len() - 5, found.searched, "{prompt}");
@@ -89,7 +91,7 @@ async fn tools_picked_by_model_are_validated() {
 #[tokio::test]
 async fn a_scripts_search_goes_through_the_rules() {
     let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);
-    let found = async |rules: Rules, flows: flow::FlowRules, query: &str| {
+    let found = async |rules: Rules, flows: FlowRules, query: &str| {
         let gate = builder().rules(rules).flow_rules(flows);
         let gate = gate.models(small(&endpoint.url)).build().await;
         let script = format!(
@@ -105,7 +107,7 @@ async fn a_scripts_search_goes_through_the_rules() {
         );
         (text["value"]["json"].to_string(), line)
     };
-    let none = flow::FlowRules::default;
+    let none = FlowRules::default;
     let rules = Rules::builder().allow("*").build().expect("rules");
     let (value, line) = found(rules, none(), "'create an issue'").await;
     expect![[r#"

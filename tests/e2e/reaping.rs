@@ -1,5 +1,5 @@
-//! Processes that a command leaves behind when it has ended: none, not even one that
-//! has ended and was not waited for; and what runs leave in a command that goes on.
+//! A command leaves no process behind, not even a zombie, and a command that continues keeps no
+//! resources of its runs.
 
 use std::fs;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn ended_command_leaves_no_process() {
     assert!(status.expect("it starts").success());
 }
 
-/// The test above, in its own process, which inherits what a command leaves.
+/// The test above, in a process of its own, which inherits orphans of the command.
 #[test]
 #[ignore = "run by another test"]
 fn subreaper_inherits_no_process() {
@@ -93,7 +93,7 @@ async fn hundreds_of_runs_in_serve_leak_nothing() {
         held.push(held_by(&session).await);
     }
     let [before, after] = [&held[0], &held[1]];
-    // Spare workers come and go, and the allocator keeps what it has.
+    // Spare workers are replaced, and the allocator does not return all memory.
     let slack = [16, 8, 4, 32 << 10];
     let grown = (0..slack.len()).any(|kind| after[kind] > before[kind] + slack[kind]);
     assert!(

@@ -157,7 +157,7 @@ async fn scripts_are_run() {
     assert_eq!(status(json!({ "code": "let 1" })).await, "failed");
     let long = json!({ "code": "while (true) {}", "limits": { "timeoutMs": 50 } });
     assert_eq!(status(long).await, "limit");
-    // The type check knows no tool of another server.
+    // The type check does not know tools of other servers.
     let elsewhere = json!({ "code": code, "servers": ["logging"] });
     let ran = run(&served, elsewhere).await;
     assert_eq!(ran.body["status"], "failed", "{}", ran.body);
@@ -206,7 +206,7 @@ async fn invalid_requests_get_specific_errors() {
         ),
         (
             "limit=3",
-            "limit goes with query; without a query, all tools are listed",
+            "limit needs query; without a query, all tools are listed",
         ),
     ] {
         let problem = get(&served, &format!("/v1/tools?{query}")).await.problem();
@@ -219,10 +219,10 @@ async fn invalid_requests_get_specific_errors() {
     assert_eq!(answer.header("allow"), "POST");
     assert_eq!(
         answer.problem(),
-        "405 this path does not take this method; the Allow header has those that it takes"
+        "405 this path does not support the method; the Allow header lists the supported ones"
     );
     let answer = get(&served, "/v1/nothing").await;
-    assert!(answer.problem().starts_with("404 there is nothing"));
+    assert!(answer.problem().starts_with("404 nothing is at this path"));
     let request = at(&served, Method::GET, "/v1/tools").header("Host", "evil.example");
     let answer = Answer::to(request).await;
     assert!(answer.problem().starts_with("403 the Host header names"));
@@ -237,7 +237,7 @@ async fn users_cannot_use_tools_of_others() {
     let served = Served::start(&bench, &[]);
     let nobody = get(&served, "/v1/tools").await;
     assert_eq!(nobody.header("www-authenticate"), "Bearer");
-    assert!(nobody.problem().starts_with("401 a token is needed"));
+    assert!(nobody.problem().starts_with("401 a token is required"));
     let with = |token: &str, path: &str| {
         let request = at(&served, Method::GET, path).bearer_auth(token);
         Answer::to(request)

@@ -163,7 +163,7 @@ async fn request_state_is_valid_only_for_its_script() {
     );
     let yes = || json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
 
-    let not_ours = "the requestState is not one that this server gave for this script";
+    let not_ours = "the requestState does not belong to this script";
     let mut forged = state.clone();
     let last = forged.pop().expect("a character");
     forged.push(if last == 'A' { 'B' } else { 'A' });

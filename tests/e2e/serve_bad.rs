@@ -1,5 +1,5 @@
-//! Messages that are not MCP, or that ask for unknown things: `callgate serve` answers
-//! with an error or not at all, and goes on.
+//! Invalid messages and unknown requests: `callgate serve` answers with an error or not at all,
+//! and keeps working.
 
 use callgate_tests::Workbench;
 use callgate_tests::host::Host;
@@ -22,7 +22,7 @@ fn invalid_messages_get_errors_without_side_effects() {
         host.send(call).expect("sent");
         host.answer(id).expect("an answer")
     };
-    let form = "the params of tools/call do not have its form";
+    let form = "the params do not match tools/call";
     for (params, expected) in [
         (
             json!({ "name": "run_scrpt", "arguments": {} }),

@@ -28,7 +28,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
-/// A client whose user gives these answers, one after the other.
+/// A client with a user who gives these answers, one after the other.
 #[derive(Clone)]
 pub struct User {
     /// The revision it speaks.
@@ -186,11 +186,11 @@ pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// One revision of each era.
 pub const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
 /// The refusal of a state that belongs to no run.
-pub const NO_RUN: &str = "the requestState is of no run: this server did not give it, or its run \
-                          ended too long ago; the call can be made anew, and then does again what \
-                          that run did";
+pub const NO_RUN: &str = "no run has this requestState: this server did not give it, or its run \
+                          ended too long ago; a new call without it does the work of that run \
+                          again";
 
-/// A server whose tool never answers, and one whose calls need approval.
+/// A server with a tool that never answers, and a server with calls that need approval.
 pub fn hanging_and_asked() -> Workbench {
     Workbench::with_config(json!({
         "mcpServers": {

@@ -5,8 +5,7 @@ use callgate_tests::Workbench;
 use callgate_tests::host::Host;
 use serde_json::json;
 
-/// A session with a script that never ends under way, of whose progress the client wants to
-/// know.
+/// A session with an endless run, for which the client has asked for progress.
 fn busy(bench: &Workbench) -> Host {
     let mut host = Host::start(bench, &[]).expect("a handshake");
     let script =
@@ -36,7 +35,7 @@ fn serve_ends_after_either_pipe_closes() {
     assert!(reads_no_more.process.wait().expect("an end").success());
 }
 
-/// That is how a server is told to end, so nothing has failed.
+/// A termination signal is the normal end of a server.
 #[test]
 fn termination_signal_ends_serve_with_success() {
     let bench = Workbench::demo();

@@ -1,5 +1,5 @@
-//! Questions to clients of `callgate serve --http` that read the answers to what they
-//! post, and hold no other stream.
+//! Questions to clients of `callgate serve --http` that read only the responses to their POST
+//! requests, without a stream of their own.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use callgate_tests::served::{Served, hello};
 
-/// A server that asks for everything, whose calls are asked about.
+/// A server that sends every kind of request to the client, with calls that need approval.
 fn bench() -> Workbench {
     Workbench::with_config(json!({ "mcpServers": { "odd": odd("asks") } }))
 }
@@ -66,8 +66,7 @@ async fn next(stream: &mut Response, text: &mut String) -> Value {
     }
 }
 
-/// What Callgate asks, and what a server asks through it, comes on the stream of the
-/// request that it is asked for.
+/// Questions of Callgate and of servers arrive on the stream of the request that caused them.
 #[tokio::test]
 async fn questions_arrive_on_the_request_stream() {
     let bench = bench();
@@ -102,7 +101,7 @@ async fn questions_arrive_on_the_request_stream() {
         assert_eq!(answer["result"]["isError"], false, "{version}: {answer}");
         let text = answer["result"]["content"][0]["text"].as_str();
         assert!(text.is_some_and(|text| text.contains("hello")), "{answer}");
-        // First the folders and the call, then what the server asks for together.
+        // The requests of the server, after the folders and the question, come in any order.
         assert_eq!(asked[..2], ["roots/list", "elicitation/create"]);
         asked[2..].sort();
         assert_eq!(asked[2..], ["elicitation/create", "sampling/createMessage"]);

@@ -40,8 +40,8 @@ async fn malformed_messages_get_json_rpc_errors() {
         {"jsonrpc":"2.0","id":5} → 400 -32600 to 5: a message has one of "method", "result" and "error"
         DEEP → 400 -32600 to 1: the message is nested deeper than 100 levels
         {"jsonrpc":"2.0","id":9,"method":"ping"} → "id":9
-        {"jsonrpc":"2.0","id":9,"method":"no/such"} → there is no method \"no/such\"
-        {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}} → the params of tools/call do not have its form"#
+        {"jsonrpc":"2.0","id":9,"method":"no/such"} → unknown method \"no/such\"
+        {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}} → the params do not match tools/call"#
         .lines()
         .skip(1)
     {
@@ -64,11 +64,11 @@ async fn wrong_headers_paths_and_methods_are_refused() {
         request.header("Content-Type", kind)
     };
     let list = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" });
-    let gone = "there is no such session, or it has ended; begin one with initialize";
+    let gone = "there is no such session, or it has ended; start one with initialize";
     let version = served
         .post(&hello())
         .header("MCP-Protocol-Version", "1999-01-01");
-    let form = "406 -32600 to 1: the Accept header leaves no form";
+    let form = "406 -32600 to 1: the Accept header excludes every form";
     let no_json = "415 -32600 to nothing: the body must have the Content-Type application/json";
     let elsewhere = http().get(served.url.replace("/mcp", "/"));
     let mut requests: Vec<_> = [
@@ -79,7 +79,7 @@ async fn wrong_headers_paths_and_methods_are_refused() {
         (http().put(&served.url), "405 "),
         (
             elsewhere,
-            "404 -32600 to nothing: there is nothing at this path; MCP is at /mcp",
+            "404 -32600 to nothing: nothing is at this path; MCP is at /mcp",
         ),
     ]
     .map(|(request, expected)| (request, expected.to_owned()))
@@ -271,7 +271,7 @@ async fn duplicate_headers_are_refused() {
     );
 }
 
-/// Where rules look at data within a script, a client cannot leave them behind.
+/// A client cannot choose a mode in which data-flow rules have no effect.
 #[tokio::test]
 async fn disallowed_modes_are_refused() {
     let flows = json!({ "flows": [{ "from": "*", "to": "*", "action": "deny" }] });
@@ -307,6 +307,6 @@ async fn excess_requests_and_streams_are_refused() {
     assert!(streams.iter().all(|stream| stream.status() == 200));
     assert_eq!(
         said(stream().await).await,
-        "429 -32600 to nothing: there are 2 requests and streams of yours already; end some first"
+        "429 -32600 to nothing: you already have 2 requests and streams open; end some first"
     );
 }

@@ -29,7 +29,7 @@ async fn invalid_tokens_are_refused() {
         let challenge = challenge.to_str().expect("text").to_owned();
         format!("{} [{challenge}]", said(answer).await)
     };
-    let needed = "401 -32600 to nothing: a token is needed; send it in the header \"Authorization: \
+    let needed = "401 -32600 to nothing: a token is required; send it in the header \"Authorization: \
                   Bearer …\" [Bearer]";
     assert_eq!(with(None).await, needed);
     let basic = format!("Basic {ALICE}");
@@ -38,8 +38,8 @@ async fn invalid_tokens_are_refused() {
     }
     assert_eq!(
         with(Some("Bearer alice-0123456789abcdeg")).await,
-        "401 -32600 to nothing: the token is not known [Bearer error=\"invalid_token\", \
-         error_description=\"the token is not known\"]"
+        "401 -32600 to nothing: the token is unknown [Bearer error=\"invalid_token\", \
+         error_description=\"the token is unknown\"]"
     );
     let in_query = http().post(format!("{}?access_token={ALICE}", served.url));
     assert_eq!(in_query.send().await.expect("an answer").status(), 401);
@@ -64,14 +64,14 @@ async fn unreachable_issuer_blocks_only_oauth_tokens() {
     let token = "eyJhbGciOiJFUzI1NiJ9.e30.AAAA";
     let request = served.post(&hello()).bearer_auth(token);
     let answer = said(request.send().await.expect("an answer")).await;
-    let expected = "503 -32603 to nothing: whether the token is good";
+    let expected = "503 -32603 to nothing: the token cannot be checked now";
     assert!(answer.starts_with(expected), "{answer}");
     // Tokens that need no issuer are good.
     let request = served.post(&hello()).bearer_auth(ALICE);
     assert_eq!(request.send().await.expect("an answer").status(), 200);
 }
 
-/// A login that was made for one user is nothing to another.
+/// A login of one user is not used for a different user.
 #[tokio::test]
 async fn logins_at_servers_are_each_users_own() {
     let guarded = Guarded::start(&json!({}));
@@ -95,7 +95,7 @@ async fn logins_at_servers_are_each_users_own() {
     assert!(is_error && text.contains("not available"), "{text}");
 }
 
-/// Logs in through the command, as a person does whose browser goes through the page.
+/// Logs in through the command, like a person who completes the page in a browser.
 pub async fn log_in(bench: &Workbench, arguments: &[&str], browse: impl AsyncFn(&str)) {
     let mut login = tokio::process::Command::from(bench.command(arguments))
         .stdout(Stdio::null())

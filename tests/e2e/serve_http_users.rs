@@ -1,5 +1,4 @@
-//! `callgate serve --http` with several users: tokens, roles, and what is not
-//! another's.
+//! `callgate serve --http` with several users: tokens, roles and isolation.
 
 use callgate_tests::{Workbench, demo_logging, demo_ticketing, odd};
 use rmcp::model::ProtocolVersion;
@@ -82,7 +81,7 @@ async fn sessions_of_others_are_not_found() {
         let request = request.header("Mcp-Session-Id", &session);
         said(request.send().await.expect("an answer")).await
     };
-    let gone = "there is no such session, or it has ended; begin one with initialize";
+    let gone = "there is no such session, or it has ended; start one with initialize";
     assert_eq!(with(BOB).await, format!("404 -32600 to 2: {gone}"));
     let stream = http().get(&served.url).bearer_auth(BOB);
     let stream = stream
@@ -170,7 +169,7 @@ async fn parked_runs_of_others_are_not_found() {
     assert_eq!(hers["result"]["isError"], false, "{hers}");
 }
 
-/// A user whose runs do not end has half of the memory, and another user's run begins.
+/// Endless runs of one user take at most half of the memory, so a second user can start a run.
 #[tokio::test]
 async fn memory_of_one_user_is_bounded() {
     let bench = Workbench::with_config(json!({
@@ -187,7 +186,7 @@ async fn memory_of_one_user_is_bounded() {
         let left = json!({ "code": "await odd_hang({})", "limits": { "waitMs": 0 } });
         let answer = alice.call_tool(call("run_script", left)).await;
         let (_, text) = shown(&answer.expect("an answer"));
-        assert!(text.contains("goes on as run"), "{text}");
+        assert!(text.contains("still running as run"), "{text}");
     }
     let bob = served.connect(user(), Some(BOB)).await;
     let answer = bob.call_tool(request("return 'his'")).await;

@@ -115,7 +115,7 @@ async fn declarations_in_description_fit_the_context_budget() {
     }
 }
 
-/// Hundreds of tools, and nothing of them is inlined: what a model starts with.
+/// With hundreds of tools, no declaration is inlined in the texts that a model starts with.
 #[tokio::test]
 async fn hundreds_of_tools_cost_few_tokens() {
     for (servers, mode, max) in [
@@ -261,7 +261,7 @@ async fn tool_list_stays_constant_during_a_session() {
         let called = session.call(tool, json!({ "name": name })).await;
         assert_ne!(called.is_error, Some(true), "{called:?}");
     }
-    // The new tool can be called although the array does not have it.
+    // The new tool can be called although it is not in the array.
     let called = session.call("odd_fresh", json!({})).await;
     assert_eq!(shown(&called), (false, "fresh was called".to_owned()));
     // Calls do not wait for the list that lacks this one.
@@ -271,7 +271,7 @@ async fn tool_list_stays_constant_during_a_session() {
     assert_eq!(session.tools().await, before);
 }
 
-/// Without sessions, each list is of the tools there are now; a client keeps it for a time.
+/// Without sessions, each list has the current tools; a client caches it for its TTL.
 #[tokio::test]
 async fn tool_list_is_rebuilt_without_sessions() {
     let bench = Workbench::with_config(json!({
@@ -383,13 +383,13 @@ async fn a_denied_tool_is_found_and_marked_everywhere() {
     assert_eq!(denied, 1, "{found:#}");
 }
 
-/// A search says when it leaves something out, and when nothing fits: to a model with tools, to a
+/// A search says when it leaves something out, and when there is no good match: to a model with tools, to a
 /// script and to a person.
 #[tokio::test]
 async fn search_notes_omitted_and_poor_matches() {
     let bench = Workbench::demo();
     let session = client(&bench, &NEWEST, &["--mode", "discovery"]).await;
-    let poor = "nothing fits well; the nearest:\n";
+    let poor = "no good match; the nearest:\n";
     for (query, limit, head, note) in [
         ("", 2, "", "note: 1 more; "),
         ("", 3, "", ""),
@@ -402,7 +402,7 @@ async fn search_notes_omitted_and_poor_matches() {
         let given = json!({ "query": query, "limit": limit, "detail": "names" });
         let (is_error, text) = session.result("search_tools", given).await;
         assert!(!is_error && text.starts_with(head), "{query}: {text}");
-        let is_poor = text.contains("nothing fits");
+        let is_poor = text.contains("no good match");
         assert_eq!(is_poor, head == poor, "{query}: {text}");
         assert!(text.contains(note), "{query}: {text}");
         assert_eq!(text.contains("more; "), !note.is_empty(), "{query}: {text}");
@@ -413,10 +413,7 @@ async fn search_notes_omitted_and_poor_matches() {
         let limit = limit.to_string();
         let searched = bench.callgate(&["search", query, "--limit", &limit]);
         for notes in [notes, searched.stderr] {
-            let told = [
-                notes.contains("nothing fits well"),
-                notes.contains("1 more; "),
-            ];
+            let told = [notes.contains("no good match"), notes.contains("1 more; ")];
             assert_eq!(told, [head == poor, !note.is_empty()], "{query}: {notes}");
         }
     }

@@ -118,7 +118,7 @@ async fn reading_of_cut_output_continues_at_the_cut() {
         ("return Array.from({ length: 9000 }, (_, n) => n)", ""),
     ] {
         let (_, said) = session.result("run_script", json!({ "code": code })).await;
-        let call = said.split("from the cut on: ").nth(1).expect("a call");
+        let call = said.split("call wait with ").nth(1).expect("a call");
         let mut call: Value = serde_json::from_str(call).expect("arguments");
         let offset = call["offset"].as_u64().expect("an offset") as usize;
         assert!(offset > 1000, "{said}");

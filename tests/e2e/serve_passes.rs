@@ -58,7 +58,7 @@ async fn requests_beyond_client_capabilities_are_cancelled() {
     }
 }
 
-/// A form that imitates Callgate's own question, and whose names hide something.
+/// A form that imitates Callgate's own question, with field names that hide text.
 #[tokio::test]
 async fn server_form_is_marked_and_keeps_field_names() {
     let form = json!({

@@ -56,7 +56,7 @@ async fn read(session: &Session, folders: [&Path; 2]) -> Value {
 #[tokio::test]
 async fn filesystem_server_works_in_the_client_folders() {
     let (first, second) = (Folder::new("the first"), Folder::new("the second"));
-    // Without a folder of its own, it allows nothing until it is told of one.
+    // The server has no folder of its own, and allows nothing until it gets one.
     let bench = Workbench::new(json!({ "fs": node("server-filesystem", &[]) }));
     let session = connect_with(&bench, &[first.uri()]).await;
     let check = async |refused: &Folder, allowed: &Folder, text: &str| {

@@ -73,10 +73,7 @@ async fn question_of_unfinished_run_reaches_waiting_calls() {
     };
     let refused = come("r-other", &states[0]).await.expect_err("another run");
     let refused = refused.to_string();
-    assert!(
-        refused.contains("not one that this server gave for this run"),
-        "{refused}"
-    );
+    assert!(refused.contains("does not belong to"), "{refused}");
     match come(&run, &states[1]).await.expect("an answer") {
         CallToolResponse::Complete(result) => assert_eq!(value(&shown(&result).1), "made"),
         other => panic!("{other:?}"),
@@ -97,7 +94,7 @@ async fn cancelled_call_cancels_its_run() {
         let sent = session.client.send_cancellable_request(request, options);
         let sent = sent.await.expect("sent");
         let said = heard.recv().await.expect("news");
-        assert_eq!(said, "1 1 call, odd_hang; 1 under way", "{version}");
+        assert_eq!(said, "1 1 call, odd_hang; 1 in progress", "{version}");
         let workers = session.workers();
         sent.cancel(Some("enough".to_owned())).await.expect("sent");
         one_ends(&workers).await;
@@ -154,7 +151,7 @@ async fn run_limits_and_server_selection_are_enforced() {
     assert!(!is_error, "{said}");
     let why = "ticketing_createIssue is of server \"ticketing\", and this run may use the tools of \
                \"logging\" alone";
-    let advice = "begin another run with that server among its own";
+    let advice = "start a new run that includes that server";
     let message = format!("ticketing_createIssue was not called: denied: {why}; {advice}");
     let caught = json!([true, message, "ticketing"]);
     let told = format!("denied: ticketing_createIssue (line 1): {why}; {advice}");
@@ -182,7 +179,7 @@ async fn runs_wait_for_the_memory_of_the_server() {
     let waits = session.leave("return 'done'").await;
     let wait = |run: &str, more: u64| json!({ "run": run, "waitMs": more });
     let (_, said) = session.result("wait", wait(&waits, 200)).await;
-    assert!(said.contains("goes on as run"), "{said}");
+    assert!(said.contains("still running as run"), "{said}");
     let end = json!({ "run": holds, "cancel": true });
     session.result("wait", end).await;
     let (_, said) = session.result("wait", wait(&waits, 60_000)).await;

@@ -35,7 +35,7 @@ async fn said(session: &Session, query: &str) -> (String, Vec<Value>) {
 
 const PICKS: Model = Model::Says(r#"["ticketing_listIssues", "rm_rf"]"#);
 const PICKED: &str =
-    "ticketing_listIssues\nnote: 1 of the names that the model gave are no tools\n";
+    "ticketing_listIssues\nnote: 1 of the names that the model gave are not tools\n";
 
 #[tokio::test]
 async fn client_model_picks_the_tools() {
@@ -52,10 +52,7 @@ async fn client_model_picks_the_tools() {
             assert_eq!(sampled.len(), 1, "{version} {mode}: {sampled:#?}");
             let prompt = sampled[0]["messages"][0]["content"]["text"].as_str();
             let prompt = prompt.expect("a text");
-            assert!(
-                prompt.starts_with("Looked for: whatever there is\n"),
-                "{prompt}"
-            );
+            assert!(prompt.starts_with("Query: whatever there is\n"), "{prompt}");
             assert!(prompt.contains("\nlogging_getLogs: "), "{prompt}");
             let system = sampled[0]["systemPrompt"].as_str().expect("a text");
             assert!(system.contains("untrusted"), "{system}");
@@ -72,7 +69,7 @@ async fn denied_tools_are_hidden_from_client_model() {
     let (text, sampled) = said(&session, "list issues").await;
     expect![[r#"
         nothing found among 3 tools; try other words
-        note: 2 of the names that the model gave are no tools
+        note: 2 of the names that the model gave are not tools
         note: the model picked none of the 2 tools that it was shown
     "#]]
     .assert_eq(&text);

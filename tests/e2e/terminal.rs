@@ -45,8 +45,8 @@ fn yes_allows_one_call() {
     );
 }
 
-/// Padded to the width of the terminal, what a script hands over would go on at
-/// the left edge and look like a line of ours.
+/// Text of a script that is padded to the width of the terminal must not continue at the left
+/// edge, where it would look like a line of ours.
 #[test]
 fn the_question_is_laid_out_for_the_terminal() {
     for columns in [24, 80] {
@@ -123,7 +123,7 @@ fn answer_to_withdrawn_question_is_discarded() {
     session.exp_string("harmless").expect("the second question");
     session.exp_string("[n] no: ").expect("its prompt");
     session
-        .exp_string("(withdrawn: no answer is taken any more)")
+        .exp_string("question was withdrawn")
         .expect("its end");
     session.send_line("y").expect("a late answer");
     session.exp_string("other").expect("the third question");
@@ -154,7 +154,7 @@ fn ctrl_c_message_states_whether_call_was_sent() {
         ),
         (
             ["call", "odd_elicit", &form.to_string()],
-            "name: ",
+            "\"name\": ",
             "odd_elicit was cancelled while it was under way, and may have done something",
         ),
     ] {
@@ -168,8 +168,8 @@ fn ctrl_c_message_states_whether_call_was_sent() {
     }
 }
 
-/// The window is closed; the report goes elsewhere. A shell has the terminal, and
-/// another one notes what the run ends with.
+/// The window is closed, and the report goes to a file. One shell has the terminal; a second one
+/// records the exit code of the run.
 #[test]
 fn closed_terminal_ends_run_with_report() {
     for (script, shown) in [

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use callgate::auth::{self, LoginRequest};
+use callgate::faces::auth;
+use callgate::faces::auth::LoginRequest;
 use callgate_tests::{Ran, Workbench};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -85,7 +86,7 @@ fn shown(guarded: &Guarded, call: Child) -> String {
 #[tokio::test]
 async fn concurrent_processes_renew_a_token_once() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
-    // Both wait for the lock that this test holds; only then may they go on.
+    // Both wait for the lock that this test holds until then.
     let path = here.file("lock");
     let lock = File::options().write(true).open(&path).expect("the lock");
     lock.lock().expect("the lock");
@@ -130,26 +131,22 @@ async fn refused_token_is_renewed() {
     assert_eq!(seen["renewals with a scope"], json!(null), "{seen:#}");
 }
 
-/// An older version took endpoints from any party that said it was the issuer.
+/// An earlier version took endpoints from any party that said it was the issuer.
 #[tokio::test]
-async fn older_login_is_renewed_at_published_endpoint() {
-    let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
+async fn login_of_earlier_version_is_refused() {
+    let here = LoggedIn::with(json!({})).await;
     let file = here.file("json");
-    let kept = || -> Value {
-        let text = std::fs::read_to_string(&file).expect("the login");
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let right = Value::from(format!("{}/token", here.guarded.issuer));
-    let mut older = kept();
-    assert_eq!(older["tokenEndpoint"], right);
-    older["tokenEndpoint"] = format!("{}/impostor", here.guarded.elsewhere).into();
-    let members = older.as_object_mut().expect("an object");
-    for newer in ["published", "id", "asked"] {
-        members.remove(newer).expect("a member");
-    }
+    let text = std::fs::read_to_string(&file).expect("the login");
+    let mut older: Value = serde_json::from_str(&text).expect("JSON");
+    older["version"] = 1.into();
     std::fs::write(&file, older.to_string()).expect("the login");
+    let before = here.guarded.seen().await;
+    let said = here.call("web_read");
+    assert!(said.contains("log in again"), "{said}");
+    let after = here.guarded.seen().await;
+    assert_eq!(before["with a token"], after["with a token"]);
+    here.log_in(&[]).await;
     assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
-    assert_eq!(kept()["tokenEndpoint"], right);
 }
 
 /// A token is renewed half a minute before its end, and good until then.
@@ -177,7 +174,7 @@ async fn unrenewable_token_is_used_until_expiry() {
     "#]].assert_eq(&ended.call("web_read"));
     let status = ended.status();
     assert!(
-        status.starts_with("web: logged in, the token has ended and is"),
+        status.starts_with("web: logged in, the token has expired"),
         "{status}"
     );
 }
@@ -223,11 +220,11 @@ async fn token_is_sent_only_to_its_resource() {
     std::fs::write(&file, changed).expect("the login");
     let before = here.guarded.seen().await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` has a login that is for another resource; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` has a login that is for a different resource; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     let after = here.guarded.seen().await;
     assert_eq!(before["with a token"], after["with a token"]);
-    // The same name with another URL finds no login at all.
+    // The same name with a different URL finds no login.
     let elsewhere = json!({ "url": format!("{other}?x=1"), "oauth": { "tokens": "file" } });
     let config = json!({ "mcpServers": { "web": elsewhere } });
     here.bench.write("callgate.json", &config.to_string());

@@ -8,15 +8,16 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use callgate::auth::{Browser, Grant, LoginPage, OAuth, OpenUrl, TokenPlace};
-use callgate::{CallErrorKind, Gate, Http, Rules, ServerSpec, Source, Transport};
+use callgate::faces::auth::{Browser, Grant, LoginPage, OAuth, OpenUrl, TokenPlace};
+use callgate::faces::{Http, Source, Transport};
+use callgate::{CallErrorKind, Gate, Rules, ServerSpec};
 use callgate_servers::{Caller, Offers, Refusal, Wanted};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// A scenario whose server has a list of tools, and none of them.
+/// A scenario with a server that lists tools but does not run them.
 const LIST_ONLY: &str = "json-schema-ref-no-deref";
 /// The client that the suite takes for one with a metadata document.
 const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
@@ -138,8 +139,8 @@ impl Caller for Agreeing {
     }
 }
 
-/// A person whose browser is logged in at the suite's authorization server,
-/// which sends it back at once.
+/// A person who is already logged in at the suite's authorization server, so that the browser is
+/// redirected back at once.
 struct Follows;
 
 impl OpenUrl for Follows {

@@ -145,7 +145,7 @@ impl Client {
         Ok(Self(served::connect(&url, Announced(version), None).await?))
     }
 
-    /// Sends a request a second until it is told to stop.
+    /// Sends a request per second until it is stopped.
     async fn work(&self, number: u32, tally: &Tally, stopped: &watch::Receiver<bool>) {
         let mut every = tokio::time::interval(SECOND);
         for step in number.. {

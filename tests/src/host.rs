@@ -12,7 +12,7 @@ use crate::{Workbench, binary};
 /// A process that serves. Dropping it closes its standard input, which ends it, and waits.
 #[derive(Debug)]
 pub struct Host {
-    /// The process, whose standard streams are those below.
+    /// The process; its standard streams are the fields below.
     pub process: Child,
     /// Its standard input.
     pub requests: Option<ChildStdin>,
@@ -27,7 +27,7 @@ impl Host {
         Self::start_program(&program(), bench, flags)
     }
 
-    /// As [`Host::start`], with another program.
+    /// [`Host::start`] with a different program.
     pub fn start_program(program: &Path, bench: &Workbench, flags: &[&str]) -> Result<Self> {
         let mut command = bench.command_of(program, &[&["serve"], flags].concat());
         let mut process = command
@@ -109,7 +109,7 @@ impl Drop for Host {
     }
 }
 
-/// The `callgate` to measure: that of `CALLGATE_BENCH_PROGRAM`, else the one built with this.
+/// The measured program: `CALLGATE_BENCH_PROGRAM`, else the `callgate` of this build.
 pub fn program() -> PathBuf {
     std::env::var_os("CALLGATE_BENCH_PROGRAM").map_or_else(|| binary("callgate"), PathBuf::from)
 }

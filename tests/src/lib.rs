@@ -142,17 +142,17 @@ impl From<Output> for Ran {
 }
 
 impl Workbench {
-    /// A folder whose configuration has these servers and allows every call.
+    /// A folder with a configuration of these servers that allows every call.
     pub fn new(servers: Value) -> Self {
         Self::with_config(json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } }))
     }
 
-    /// A folder whose configuration has the demo's servers and allows every call.
+    /// A folder with a configuration of the demo servers that allows every call.
     pub fn demo() -> Self {
         Self::new(json!({ "logging": demo_logging(), "ticketing": demo_ticketing() }))
     }
 
-    /// A folder whose rules leave every call of the demo's server of issues to be asked about.
+    /// A folder with the demo's ticketing server, where every call needs approval.
     pub fn asking() -> Self {
         Self::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }))
     }

@@ -1,10 +1,10 @@
-//! Tasks over five real servers, in `fixtures/tasks`, done as by a model that knows nothing of the
-//! tools but the texts of `callgate serve`.
+//! Tasks over five real servers, in `fixtures/tasks`, solved like by a model that knows the tools
+//! only from the texts of `callgate serve`.
 //!
-//! `tasks.json` has for each task `needs`: the tools whose arguments the model must know, and the
-//! words to search them by; for a mode the `steps`: files of scripts, or names and arguments of
-//! tools; `expected`: texts in the answers if they solve the task; and `outcomes`: those in the
-//! ledger of the calls that fail because the task is so.
+//! Each task in `tasks.json` has `needs`, the tools that the model must look up and the words to
+//! search for them; `steps` per mode, script files or names and arguments of tools; `expected`,
+//! texts in the answers if the task is solved; and `outcomes`, the ledger's outcomes of calls that
+//! fail on purpose.
 
 use std::fs;
 use std::io::{Error, Result};

@@ -8,8 +8,8 @@ use callgate_tests::binary;
 
 fn check(revision: &str, passes: usize) {
     let folder = tempfile::TempDir::with_prefix("callgate-conformance-").expect("a folder");
-    // The suite starts all at once: few may run together, for a slow client takes a server for a
-    // silent one. The client's tokens must not come from another scenario.
+    // The suite starts all scenarios at once, and too many slow each other down until a client
+    // times out. Tokens of one scenario must not be found by a different one.
     let program = binary("examples/conformance");
     let client = format!(
         "exec 9>lock$(($$ % 3)); flock 9; HOME=$(mktemp -d -p \"$PWD\") exec '{}' \"$@\"\n",

@@ -32,7 +32,7 @@ fn check(revision: &str, passes: usize) {
     };
     let mut servers = json!({ "test": server(&[]), "json": server(&["json"]) });
     if revision == "2026-07-28" {
-        // All whose names begin with `test_` are one server's.
+        // All tools with names that begin with `test_` belong to one server.
         servers["test"] = server(&["tasks"]);
         let tasks = repository().join("fixtures/conformance/tasks.cjs");
         for (name, tool) in [

@@ -1,4 +1,4 @@
-//! The quality of each way of searching for tools, through a gate as a host has it:
+//! The quality of each way of searching for tools, through a gate of the library:
 //! by words, by vectors, by both, by a model that picks.
 //!
 //! `search_quality CORPUS [URL]`: CORPUS is a folder with a `tools/list` result for each
@@ -17,9 +17,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate::caller::{Offers, Wanted};
 use callgate::config::{EmbeddingsConfig, ModelsConfig};
-use callgate::{Caller, CheckMode, Gate, Refusal, SearchBy, SearchRequest, ServerSpec, ToolInfo};
+use callgate::faces::{Caller, Refusal};
+use callgate::faces::{Offers, Wanted};
+use callgate::settings::{CheckMode, SearchBy};
+use callgate::{Gate, SearchRequest, ServerSpec, ToolInfo};
 use callgate_tests::{repository, stand_in};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -163,7 +165,7 @@ fn lines(name: &str) -> Fallible<Vec<Value>> {
     Ok(lines.collect::<Result<_, _>>()?)
 }
 
-/// A file's queries, whose right tools are `SERVER/TOOL`.
+/// The queries of a file, with their right tools as `SERVER/TOOL`.
 fn labelled(set: &str, tools: &[ToolInfo]) -> Fallible<Vec<Query>> {
     let function = |path: &Value| {
         let path = path.as_str().unwrap_or_default();
@@ -199,7 +201,7 @@ fn misspelt(tools: &[ToolInfo]) -> Vec<Query> {
                 letters.into_iter().collect()
             }
         };
-        // Without its server, a name is that of all servers that have it.
+        // A name without a server matches the tools of all servers.
         let is_right = |other: &&ToolInfo| {
             other.function == *function || index % 2 == 0 && other.tool == *name
         };
@@ -247,7 +249,7 @@ fn having_words_in_name(tools: &[ToolInfo], query: &str) -> Vec<String> {
         .collect()
 }
 
-/// A client whose model answers, by query, as was written down before.
+/// A client with recorded answers of a model, by query.
 #[derive(Default)]
 struct Picks(BTreeMap<String, String>);
 
@@ -262,7 +264,7 @@ impl Caller for Picks {
         let text = wanted.params.pointer("/messages/0/content/text");
         let prompt = text.and_then(Value::as_str).unwrap_or_default();
         let query = prompt.lines().next().unwrap_or_default();
-        let query = query.strip_prefix("Looked for: ").unwrap_or_default();
+        let query = query.strip_prefix("Query: ").unwrap_or_default();
         let answer = self.0.get(query).map_or(r#"{"names":[]}"#, String::as_str);
         let content = json!({ "type": "text", "text": answer });
         let message = json!({ "role": "assistant", "model": "recorded", "content": content });

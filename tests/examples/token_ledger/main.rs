@@ -1,6 +1,6 @@
 //! A model's input and output, in tokens: for catalogs of several sizes, before the first
 //! turn, and for five tasks in each mode of `callgate serve`; and in bytes,
-//! for the tasks of `fixtures/tasks`. `CALLGATE_BENCH_PROGRAM` names another `callgate`.
+//! for the tasks of `fixtures/tasks`. `CALLGATE_BENCH_PROGRAM` names a different `callgate`.
 //!
 //! `token_ledger CORPUS` prints tables. CORPUS is a folder with a `tools/list` result
 //! for each server, `SERVER.json`, as `cargo xtask corpus` makes it. Each task is
@@ -22,7 +22,7 @@ mod tasks;
 use std::error::Error;
 use std::path::Path;
 
-use callgate::config::ToolMode;
+use callgate_serve::config::ToolMode;
 use callgate_tests::stand_in;
 use serde_json::Value;
 

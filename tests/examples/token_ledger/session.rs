@@ -1,6 +1,6 @@
-//! A session of `callgate serve`, as a model has it.
+//! A session of `callgate serve`, from the view of a model.
 
-use callgate::config::ToolMode;
+use callgate_serve::config::ToolMode;
 use callgate_tests::host::Host;
 use serde_json::{Value, json};
 

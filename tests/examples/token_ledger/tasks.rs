@@ -1,7 +1,7 @@
 //! The tasks, and the model's work on them in each mode: the calls, one turn
 //! after the other, and the scripts.
 
-use callgate::config::ToolMode;
+use callgate_serve::config::ToolMode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,8 +45,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// By the servers' own tools; by tools that are looked up and called; or by scripts, where only
-    /// what is not declared is looked up.
+    /// Performs the task in a mode: with the servers' own tools, with tools that are looked up and
+    /// called, or with scripts, where undeclared tools are looked up.
     pub fn perform(&self, session: &mut Session, cost: &mut Cost, mode: ToolMode) -> Fallible<()> {
         if mode != ToolMode::Native {
             self.look_up(session, cost)?;
