@@ -90,7 +90,7 @@ enum Command {
     Soak(soak::Options),
     /// Set up, build, and drive real clients of MCP with a scripted model.
     Clients(clients::Options),
-    /// The V8 archive from source (hours; only where no archive can be had).
+    /// The V8 archive from source (75 minutes on two cores; only where no archive can be had).
     V8(v8::source::Options),
 }
 

@@ -20,11 +20,11 @@ pub(crate) use recipe::TARGET;
 
 /// The cost of a build.
 pub(crate) const COST: &str =
-    "about two hours on two cores, 2 GiB below the target directory, 1 GiB of Debian packages";
+    "about 75 minutes on two cores, 1 GiB below the target directory, 1 GiB of Debian packages";
 
 #[derive(Args, Default)]
 pub(crate) struct Options {
-    /// Compile V8: 1,752 steps, about two hours on two cores.
+    /// Compile V8: 1,664 steps, about 75 minutes on two cores.
     #[arg(long, required = true)]
     from_source: bool,
     /// Where to work: 2 GiB. Default: `v8-from-source` in the target directory.
