@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use callgate_tests::{Workbench, binary, demo_ticketing};
+use callgate_tests::{Ran, Workbench, binary, demo_ticketing};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -62,6 +62,34 @@ const TORN: &str = r#"{"v":1,"event":"before","run":"torn"#;
 
 /// Each call that reached the server has a line before it, and each answered call has a line after
 /// it.
+#[test]
+fn file_size_limit_is_a_named_ledger_error() {
+    for limit in ["2", "6"] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "ticketing": demo_ticketing() },
+            "permissions": { "allow": ["ticketing_*"] },
+            "check": { "mode": "off" },
+        }));
+        let script = "for (let i = 0; i < 50; i++) await ticketing_listIssues();";
+        bench.write("many.ts", script);
+        let run = bench.command(&["run", "many.ts", "--ledger", "calls.jsonl"]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -f {limit}; exec \"$@\""), "sh"]);
+        shell.arg(run.get_program()).args(run.get_args());
+        shell.current_dir(bench.path()).stdin(Stdio::null());
+        for (name, value) in run.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let ran: Ran = shell.output().expect("start a shell").into();
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(printed.contains("ulimit -f"), "{ran:#?}");
+        assert_eq!(ran.code, 1, "{ran:#?}");
+    }
+}
+
 #[test]
 fn killed_process_loses_no_ledger_line() {
     let bench = Workbench::with_config(json!({

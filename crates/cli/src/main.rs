@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         return ExitCode::from(exit::USAGE);
     }
     callgate_process::use_one_heap();
+    callgate_process::survive_file_size_limit();
     let cli = Cli::parse();
     log::begin(cli.verbose);
     let runtime = match runtime(cli.command.as_ref()) {

@@ -16,7 +16,7 @@ mod spawn;
 
 pub use allocator::use_one_heap;
 pub use restrictions::{Resource, Restrictions};
-pub use signals::ignores_hangup;
+pub use signals::{ignores_hangup, survive_file_size_limit};
 pub use spawn::{Child, Signal, exit_text, spawn, wait_for_children};
 
 #[cfg(test)]

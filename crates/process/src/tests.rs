@@ -120,6 +120,19 @@ async fn restricted_process_keeps_limits_and_gains_no_privileges() {
 }
 
 #[tokio::test]
+async fn child_has_default_action_for_file_size_limit() {
+    survive_file_size_limit();
+    // Bit 24 of the masks of ignored and caught signals is SIGXFSZ.
+    let script = "grep -E 'SigIgn|SigCgt' /proc/self/status";
+    let masks = printed(script, None, |_| ()).await;
+    for line in masks.lines() {
+        let mask = line.rsplit('\t').next().unwrap_or_default();
+        let mask = u64::from_str_radix(mask, 16).expect("a mask");
+        assert_eq!(mask & (1 << (libc::SIGXFSZ - 1)), 0, "{masks}");
+    }
+}
+
+#[tokio::test]
 async fn dropped_child_is_killed_and_reaped() {
     let child = spawn(cat(), None).await.expect("it starts");
     let pid = child.id().expect("it runs");

@@ -137,7 +137,13 @@ impl LedgerFile {
             }
             Ok(())
         });
-        written.map_err(|error| self.unwritten(error))
+        written.map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => self.unwritten(format!(
+                "{error}: it has reached the limit on the size of files; raise that limit \
+                 (`ulimit -f`), or set a lower \"maxSize\" and \"keep\" in \"ledger\""
+            )),
+            _ => self.unwritten(error),
+        })
     }
 
     /// Opens the path again, if the open file was moved or deleted.
