@@ -62,5 +62,8 @@ pub(crate) async fn start(
     command.stderr(Stdio::null());
     let restrictions = layers::restrictions(confinement, program)?;
     let started = callgate_process::spawn(command, Some(restrictions)).await;
-    started.map_err(|error| Unavailable::Start(format!("{}: {error}", program.display())))
+    started.map_err(|error| {
+        let why = callgate_process::start_failure(&error);
+        Unavailable::Start(format!("{}: {why}", program.display()))
+    })
 }

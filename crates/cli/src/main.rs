@@ -37,6 +37,9 @@ use crate::args::{Cli, Command};
 /// Time that the exit waits for children that are ending.
 const CHILD_GRACE: Duration = Duration::from_millis(500);
 
+/// Time that an idle thread for blocking work is kept: as long as the process.
+const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 fn main() -> ExitCode {
     // Before secrets are read, because a compromised worker runs as the same user.
     if let Err(error) = callgate::sandbox::forbid_inspection() {
@@ -50,7 +53,8 @@ fn main() -> ExitCode {
     let runtime = match runtime(cli.command.as_ref()) {
         Ok(runtime) => runtime,
         Err(error) => {
-            print::error(&format!("could not start: {error}"));
+            let why = callgate_process::start_failure(&error);
+            print::error(&format!("could not start: {why}"));
             return ExitCode::from(exit::USAGE);
         }
     };
@@ -80,5 +84,11 @@ fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {
         Some(Command::Serve(args)) if args.http.http.is_some() => Builder::new_multi_thread(),
         _ => Builder::new_current_thread(),
     };
-    runtime.enable_all().build()
+    // Tokio panics where the machine has no thread for it. Here this is an error.
+    let _ = std::thread::Builder::new().spawn(|| ())?.join();
+    let runtime = runtime.enable_all().thread_keep_alive(KEEP_ALIVE);
+    let runtime = runtime.build()?;
+    // Later blocking work waits for this thread where no other can be started.
+    drop(runtime.spawn_blocking(|| ()));
+    Ok(runtime)
 }

@@ -10,11 +10,13 @@ compile_error!(
 );
 
 mod allocator;
+mod machine_limit;
 mod restrictions;
 mod signals;
 mod spawn;
 
 pub use allocator::use_one_heap;
+pub use machine_limit::{MachineLimit, start_failure};
 pub use restrictions::{Resource, Restrictions};
 pub use signals::{ignores_hangup, survive_file_size_limit};
 pub use spawn::{Child, Signal, exit_text, spawn, wait_for_children};

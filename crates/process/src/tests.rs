@@ -176,6 +176,19 @@ fn child_outlives_its_thread_and_runtime() {
     assert!(is_over(&process));
 }
 
+#[test]
+fn start_error_names_the_limit_of_the_machine() {
+    for (code, named) in [
+        (libc::EAGAIN, "`ulimit -u`"),
+        (libc::ENOMEM, "`ulimit -v`"),
+        (libc::EMFILE, "`ulimit -n`"),
+        (libc::EACCES, "Permission denied"),
+    ] {
+        let text = start_failure(&io::Error::from_raw_os_error(code));
+        assert!(text.contains(named), "{text}");
+    }
+}
+
 /// The host of the test below, in its own process.
 #[test]
 #[ignore = "it waits to be killed"]

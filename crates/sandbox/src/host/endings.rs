@@ -1,6 +1,8 @@
 //! The end of a run: reported by its worker, or derived from how the worker's process ended.
 
 use crate::wire::{Done, ReturnValue, ScriptException};
+use callgate_process::MachineLimit;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use super::worker_process::Death;
@@ -138,7 +140,13 @@ impl Lost {
     /// The message for a worker that was lost before it was ready.
     pub(super) fn before_ready(self, death: &Death) -> String {
         match self {
-            Self::Gone => with_stderr(died(death), death),
+            Self::Gone => {
+                let died = with_stderr(died(death), death);
+                match limit_of(death) {
+                    Some(limit) => format!("{limit}: {died}"),
+                    None => died,
+                }
+            }
             Self::Late => with_stderr(
                 "the worker was not ready in time; the machine may be overloaded, or the program \
                  does not call worker_main_if_requested first in its main"
@@ -148,6 +156,36 @@ impl Lost {
             Self::Violation(reason) => format!("the worker breaks the protocol: {reason}"),
         }
     }
+}
+
+/// The limit of the machine that ended a worker before it was ready, if it was one.
+fn limit_of(death: &Death) -> Option<MachineLimit> {
+    let stderr = death.stderr.to_lowercase();
+    if ["out of memory", "memory allocation of", "reservation"]
+        .iter()
+        .any(|words| stderr.contains(words))
+    {
+        return Some(MachineLimit::Memory);
+    }
+    // V8 and the worker end without a message about it if they get no thread.
+    let is_silent = death.signal() == Some(libc::SIGABRT) || stderr.is_empty();
+    (is_silent && death.status.is_none_or(|status| !status.success()) && !has_threads())
+        .then_some(MachineLimit::Processes)
+}
+
+/// True if the machine has room for the threads of a worker.
+fn has_threads() -> bool {
+    const THREADS: usize = 8;
+    let held = &Mutex::new(());
+    std::thread::scope(|scope| {
+        let _held = held.lock();
+        (0..THREADS).all(|_| {
+            let thread = std::thread::Builder::new();
+            thread
+                .spawn_scoped(scope, move || drop(held.lock()))
+                .is_ok()
+        })
+    })
 }
 
 /// True if the worker ended because it got no more memory, by the message of Rust. A worker that
@@ -249,6 +287,25 @@ mod tests {
             format!("{:?}", crashed(&death, &Limits::default())),
             expected
         );
+    }
+
+    #[test]
+    fn memory_limit_before_the_start_is_named() {
+        for (signal, stderr) in [
+            (
+                libc::SIGTRAP,
+                "\n#\n# Fatal process out of memory: Oilpan: CagedHeap reservation.\n#\n",
+            ),
+            (libc::SIGABRT, "memory allocation of 4096 bytes failed"),
+            (libc::SIGTRAP, "# Fatal process out of memory: SegmentedTable"),
+        ] {
+            let death = Death {
+                status: Some(ExitStatus::from_raw(signal)),
+                stderr: stderr.to_owned(),
+            };
+            let reason = Lost::Gone.before_ready(&death);
+            assert!(reason.contains("memory is reached; raise it"), "{reason}");
+        }
     }
 
     #[test]

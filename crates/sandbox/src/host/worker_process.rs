@@ -11,6 +11,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use callgate_process::start_failure;
 use tokio::sync::oneshot;
 
 use crate::wire::Ready;
@@ -49,6 +50,8 @@ impl<P: AsRef<Path>> From<P> for WorkerProgram {
 #[derive(Debug)]
 pub(super) struct Spawner {
     orders: mpsc::Sender<Order>,
+    /// Why its thread did not start, if so.
+    failure: Option<String>,
 }
 
 enum Order {
@@ -60,8 +63,7 @@ impl Spawner {
     pub(super) fn new(program: WorkerProgram) -> Self {
         let program = Executable::open(program);
         let (orders, inbox) = mpsc::channel();
-        // Without the thread, the order is dropped, which its run reports.
-        let _ = std::thread::Builder::new()
+        let started = std::thread::Builder::new()
             .name("callgate-spawner".to_owned())
             .spawn(move || {
                 while let Ok(Order::Start(settings, sender)) = inbox.recv() {
@@ -69,14 +71,17 @@ impl Spawner {
                     let _ = sender.send(start(&program, settings));
                 }
             });
-        Self { orders }
+        let failure = started.err().map(|error| start_failure(&error));
+        Self { orders, failure }
     }
 
     pub(super) async fn spawn(&self, settings: Settings) -> Result<Worker, String> {
         let (sender, receiver) = oneshot::channel();
         let _ = self.orders.send(Order::Start(settings, sender));
-        let gone = || Err("the thread that starts workers is gone".to_owned());
-        receiver.await.unwrap_or_else(|_| gone())
+        receiver.await.unwrap_or_else(|_| {
+            let reason = self.failure.as_deref().unwrap_or("it is gone");
+            Err(format!("no thread can start workers: {reason}"))
+        })
     }
 }
 
@@ -238,10 +243,18 @@ impl Worker {
                 libc::kill(pid, libc::SIGKILL);
             }
         }
+        let (dead, received) = mpsc::channel();
         let reaper = std::thread::Builder::new().name("callgate-reaper".to_owned());
-        let _ = reaper.spawn(move || {
-            let _ = sender.send(reap(child));
+        let started = reaper.spawn(move || {
+            if let Ok((child, sender)) = received.recv() {
+                reap_and_send(child, sender);
+            }
         });
+        match started {
+            Ok(_) => drop(dead.send((child, sender))),
+            // The machine has no thread left. The process was killed, so the wait is short.
+            Err(_) => reap_and_send(child, sender),
+        }
         receiver
     }
 }
@@ -272,6 +285,10 @@ impl Death {
         let signal = self.status.and_then(|status| status.signal());
         signal.filter(|signal| *signal != libc::SIGKILL)
     }
+}
+
+fn reap_and_send(child: Child, sender: oneshot::Sender<Death>) {
+    let _ = sender.send(reap(child));
 }
 
 fn reap(mut child: Child) -> Death {
@@ -355,7 +372,10 @@ impl Executable {
 fn start(program: &Result<Executable, String>, settings: Settings) -> Result<Worker, String> {
     let program = program.as_ref().map_err(Clone::clone)?;
     let shown = program.shown.display();
-    let fail = |error: io::Error| format!("the worker {shown} cannot be started: {error}");
+    let fail = |error: io::Error| {
+        let why = start_failure(&error);
+        format!("the worker {shown} cannot be started: {why}")
+    };
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
     ours.set_nonblocking(true).map_err(fail)?;
     // No code runs between fork and exec, so the process is started by vfork, which is fast whatever
