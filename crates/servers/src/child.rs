@@ -1,7 +1,7 @@
 //! A server's process. It has only the configured environment, leads a process group, and ends with
 //! the host.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -20,20 +20,16 @@ use tokio_util::task::TaskTracker;
 use crate::failure::Reason;
 use crate::server_log::{FloodGate, StderrLog};
 use crate::spec;
+use crate::stderr::Tail;
 use crate::stdio::Lines;
 
 /// Bytes of a line of stderr; longer lines are dropped.
 const MAX_STDERR_LINE: usize = 8 << 10;
-/// Lines of stderr that a message shows.
-const SHOWN_STDERR_LINES: usize = 10;
 /// The time to exit after the end of the input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 /// The wait for the end of stderr after a server has ended. A process that left the group may hold
 /// the stream open.
 const STDERR_GRACE: Duration = Duration::from_millis(100);
-
-/// The last lines of stderr, newest first.
-type Tail = Mutex<VecDeque<String>>;
 
 /// A running process. Dropping it ends the process group.
 #[derive(Debug)]
@@ -42,7 +38,7 @@ pub(crate) struct Child {
     stop: CancellationToken,
     _stop: DropGuard,
     exit: watch::Receiver<Option<ExitStatus>>,
-    stderr: Arc<Tail>,
+    stderr: Arc<Mutex<Tail>>,
 }
 
 impl Child {
@@ -74,7 +70,7 @@ impl Child {
         ) else {
             return Err(failed(io::Error::other("the process has no streams")));
         };
-        let tail = Arc::new(Tail::default());
+        let tail = Arc::<Mutex<Tail>>::default();
         let log = StderrLog {
             flood: FloodGate::new(Arc::clone(server)),
             redact: redact.clone(),
@@ -92,10 +88,9 @@ impl Child {
         Ok((child, stdin, stdout))
     }
 
-    /// The last lines of stderr, at most ten.
+    /// The last lines of stderr, below the error if it stands above them.
     pub(crate) fn stderr_tail(&self) -> String {
-        let lines: Vec<_> = self.stderr.lock().iter().rev().cloned().collect();
-        lines.join("\n")
+        self.stderr.lock().text()
     }
 
     /// Waits for the end of the process.
@@ -213,7 +208,7 @@ async fn follow(
 }
 
 /// Logs the lines of stderr, and keeps the last ones.
-async fn read_stderr(stderr: ChildStderr, tail: Arc<Tail>, log: StderrLog) {
+async fn read_stderr(stderr: ChildStderr, tail: Arc<Mutex<Tail>>, log: StderrLog) {
     let mut lines = Lines::new(stderr, MAX_STDERR_LINE);
     while let Ok(Some(line)) = lines.next().await {
         // A secret in a cut line would not be recognised.
@@ -221,9 +216,7 @@ async fn read_stderr(stderr: ChildStderr, tail: Arc<Tail>, log: StderrLog) {
         let text = text.trim_end();
         if !line.is_cut && !text.is_empty() {
             log.line(text);
-            let mut tail = tail.lock();
-            tail.truncate(SHOWN_STDERR_LINES - 1);
-            tail.push_front(text.to_owned());
+            tail.lock().push(text);
         }
     }
 }

@@ -35,6 +35,7 @@ mod shared;
 mod slot;
 mod spec;
 mod state;
+mod stderr;
 mod stdio;
 mod supervise;
 mod tap;

@@ -1,0 +1,118 @@
+//! The end of a server's stderr, for messages.
+
+use std::collections::VecDeque;
+
+/// The last lines that a message shows.
+const SHOWN_LINES: usize = 10;
+/// Lines for which the first error stays the error: a stack and a nested error follow it.
+const ERROR_LINES: usize = 100;
+/// Words of a line with an error, in lower case: of Node, Python, Java, .NET, Go, Ruby, Rust, npm.
+const ERROR_WORDS: [&str; 10] = [
+    "error:",
+    "error [",
+    "error)",
+    "exception:",
+    "panicked at",
+    "panic:",
+    "fatal:",
+    "npm error",
+    "npm err!",
+    "command not found",
+];
+
+/// The last lines of a stream, and the line with the error above them.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    lines: VecDeque<String>,
+    error: Option<String>,
+    /// Lines since the error.
+    age: usize,
+}
+
+impl Tail {
+    pub(crate) fn push(&mut self, line: &str) {
+        self.age += 1;
+        let is_new = self.error.is_none() || self.age > ERROR_LINES;
+        if is_new && is_error(line) {
+            (self.error, self.age) = (Some(line.to_owned()), 0);
+        }
+        if self.lines.len() == SHOWN_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line.to_owned());
+    }
+
+    /// The lines in their order: the error, if it stands above the last lines, and these.
+    pub(crate) fn text(&self) -> String {
+        let is_above = (SHOWN_LINES..=ERROR_LINES).contains(&self.age);
+        let error = self.error.iter().filter(|_| is_above);
+        let lines: Vec<&str> = error.chain(&self.lines).map(String::as_str).collect();
+        lines.join("\n")
+    }
+}
+
+fn is_error(line: &str) -> bool {
+    let line = line.to_lowercase();
+    ERROR_WORDS.iter().any(|words| line.contains(words))
+}
+
+/// The text with its first error in front.
+pub(crate) fn error_first(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let error = lines.iter().position(|line| is_error(line));
+    if let Some(at) = error
+        && let Some(before) = lines.get_mut(..=at)
+    {
+        before.rotate_right(1);
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(lines: &[String]) -> String {
+        let mut tail = Tail::default();
+        lines.iter().for_each(|line| tail.push(line));
+        error_first(&tail.text())
+    }
+
+    #[test]
+    fn excerpt_begins_with_the_error() {
+        let frames = |line: &str| (0..12).map(|n| format!("{line} {n}")).collect::<Vec<_>>();
+        for (above, error, below) in [
+            (
+                vec!["node:internal/process/promises:394".to_owned()],
+                "TypeError: Invalid URL",
+                frames("    at parse (file:///srv/x.js)"),
+            ),
+            (
+                frames("  File \"/srv/app.py\", line"),
+                "KeyError: 'DATABASE'",
+                Vec::new(),
+            ),
+            (
+                Vec::new(),
+                "Exception in thread \"main\" java.lang.IllegalStateException: no port",
+                frames("\tat org.example.Main"),
+            ),
+            (
+                frames("connecting"),
+                "thread 'main' panicked at src/main.rs:7:5:",
+                vec!["no such table".to_owned()],
+            ),
+        ] {
+            let lines = [above, vec![error.to_owned()], below].concat();
+            let shown = shown(&lines);
+            assert_eq!(shown.lines().next(), Some(error), "{shown}");
+            assert!(shown.lines().count() <= SHOWN_LINES + 1, "{shown}");
+        }
+    }
+
+    #[test]
+    fn excerpt_without_error_is_the_last_lines() {
+        let lines: Vec<String> = (1..=12).map(|n| format!("line {n}")).collect();
+        assert_eq!(shown(&lines), lines[2..].join("\n"));
+    }
+}
