@@ -2,13 +2,16 @@
 //! the host.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_auth::Redact;
-use callgate_process::Signal;
+use callgate_process::{MachineLimit, Signal};
 use parking_lot::Mutex;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
@@ -25,6 +28,8 @@ use crate::stdio::Lines;
 
 /// Bytes of a line of stderr; longer lines are dropped.
 const MAX_STDERR_LINE: usize = 8 << 10;
+/// Bytes of a script's first line, which names its interpreter.
+const MAX_SHEBANG: u64 = 256;
 /// The time to exit after the end of the input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 /// The wait for the end of stderr after a server has ended. A process that left the group may hold
@@ -60,7 +65,7 @@ impl Child {
                 "create it, or change `cwd`",
             ));
         }
-        let failed = |error: io::Error| start_error(&stdio.command, &error);
+        let failed = |error: io::Error| start_error(stdio, env, &error);
         let spawned = callgate_process::spawn(command(stdio, env), None).await;
         let mut process = spawned.map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (
@@ -123,9 +128,18 @@ impl Child {
 }
 
 /// Why a program did not start.
-fn start_error(program: &str, error: &io::Error) -> Reason {
+fn start_error(stdio: &spec::Stdio, env: &BTreeMap<String, String>, error: &io::Error) -> Reason {
+    let program = stdio.command.as_str();
+    let unstarted = |why: &str| format!("command {program:?} could not be started: {why}");
+    if let Some(limit) = MachineLimit::of_start(error) {
+        return Reason::advise(&unstarted(limit.problem()), limit.advice());
+    }
     if error.kind() != io::ErrorKind::NotFound {
-        return format!("command {program:?} could not be started: {error}").into();
+        return unstarted(&error.to_string()).into();
+    }
+    if let Some(file) = file_of(stdio, env) {
+        let (why, advice) = missing_interpreter(&file);
+        return Reason::advise(&unstarted(&why), advice);
     }
     // Some configurations have a whole shell line there.
     let advice = if program.trim().contains(char::is_whitespace) {
@@ -134,6 +148,47 @@ fn start_error(program: &str, error: &io::Error) -> Reason {
         format!("install {}, or give its full path", package_of(program))
     };
     Reason::advise(&format!("command {program:?} was not found"), &advice)
+}
+
+/// The file of a program, if there is one.
+fn file_of(stdio: &spec::Stdio, env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let program = &stdio.command;
+    if program.contains('/') {
+        let folder = stdio.cwd.clone().unwrap_or_default();
+        return Some(folder.join(program)).filter(|file| file.is_file());
+    }
+    let path = env.get("PATH").map(OsString::from);
+    let path = path.or_else(|| std::env::var_os("PATH"))?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
+    files.find(|file| file.is_file())
+}
+
+/// Why the system finds no program for a file that exists, and what to do.
+fn missing_interpreter(file: &Path) -> (String, &'static str) {
+    let mut start = Vec::new();
+    let _ = File::open(file).and_then(|file| file.take(MAX_SHEBANG).read_to_end(&mut start));
+    let start = String::from_utf8_lossy(&start);
+    let line = start.strip_prefix("#!");
+    let line = line.and_then(|rest| rest.split('\n').next());
+    let line = line.map(|line| line.trim_start_matches([' ', '\t']));
+    let interpreter = line.and_then(|line| line.split([' ', '\t']).next());
+    match interpreter {
+        Some(interpreter) if interpreter.ends_with('\r') => (
+            format!(
+                "its first line ends with a carriage return (CRLF), so its interpreter would be \
+                 {interpreter:?}"
+            ),
+            "write the file with LF line ends",
+        ),
+        Some(interpreter) if !Path::new(interpreter).exists() => (
+            format!("its first line names the interpreter {interpreter:?}, which does not exist"),
+            "install the interpreter, or install the program again if its folder was moved",
+        ),
+        _ => (
+            "its file is there, but what the system needs to run it is missing".to_owned(),
+            "install a build of it for this system",
+        ),
+    }
 }
 
 /// The package of a program that often runs servers.
@@ -223,7 +278,39 @@ async fn read_stderr(stderr: ChildStderr, tail: Arc<Mutex<Tail>>, log: StderrLog
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[tokio::test]
+    async fn missing_interpreter_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text, expected) in [
+            ("moved", "#!/opt/gone/.venv/bin/python3 -E\n", "\"/opt/gone/.venv/bin/python3\""),
+            ("spaced", "#! /usr/local/none/ruby\nputs 1\n", "\"/usr/local/none/ruby\""),
+            ("crlf", "#!/bin/sh\r\nexit 0\r\n", "carriage return (CRLF)"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, executable).expect("a program");
+            let by_path = path.to_string_lossy().into_owned();
+            for command in [by_path, name.to_owned()] {
+                let stdio = spec::Stdio {
+                    command,
+                    ..spec::Stdio::default()
+                };
+                let path = folder.path().to_string_lossy().into_owned();
+                let env = BTreeMap::from([("PATH".to_owned(), path)]);
+                let (redact, processes) = (Redact::default(), TaskTracker::new());
+                let started = Child::start(&stdio, &env, &"x".into(), &redact, &processes).await;
+                let Err(error) = started else {
+                    panic!("{name} is started");
+                };
+                assert!(error.to_string().contains(expected), "{error}");
+            }
+        }
+    }
 
     #[tokio::test]
     async fn missing_program_error_names_its_package() {
