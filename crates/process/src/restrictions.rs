@@ -12,6 +12,7 @@ pub type Resource = libc::c_int;
 /// Kernel layers that a child enters just before its program starts.
 #[derive(Default)]
 pub struct Restrictions {
+    /// The most of each resource; a lower limit of the host stays.
     pub limits: &'static [(Resource, u64)],
     #[cfg(target_os = "linux")]
     pub landlock: Option<landlock::RulesetCreated>,
@@ -24,10 +25,15 @@ impl Restrictions {
     /// process with many threads.
     pub fn enter(&mut self) -> io::Result<()> {
         for (resource, max) in self.limits {
-            let limit = libc::rlimit {
-                rlim_cur: *max,
-                rlim_max: *max,
+            let mut limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
             };
+            // SAFETY: getrlimit writes the one struct that the pointer is to.
+            check(unsafe { libc::getrlimit(*resource, &raw mut limit) })?;
+            // Only root may raise a hard limit.
+            limit.rlim_max = limit.rlim_max.min(*max);
+            limit.rlim_cur = limit.rlim_max;
             // SAFETY: setrlimit reads the one struct that the pointer is to.
             check(unsafe { libc::setrlimit(*resource, &raw const limit) })?;
         }

@@ -120,6 +120,23 @@ async fn restricted_process_keeps_limits_and_gains_no_privileges() {
 }
 
 #[tokio::test]
+async fn restriction_keeps_lower_hard_limits() {
+    let open_files: &'static [(Resource, u64)] =
+        &[(libc::RLIMIT_NOFILE, 40), (libc::RLIMIT_NOFILE, 64)];
+    let core: &'static [(Resource, u64)] = &[(libc::RLIMIT_CORE, 0), (libc::RLIMIT_CORE, 1 << 20)];
+    for (limits, script, kept) in [
+        (open_files, "ulimit -Hn", "40\n"),
+        (core, "ulimit -Hc", "0\n"),
+    ] {
+        let restrictions = Restrictions {
+            limits,
+            ..Restrictions::default()
+        };
+        assert_eq!(printed(script, Some(restrictions), |_| ()).await, kept);
+    }
+}
+
+#[tokio::test]
 async fn child_has_default_action_for_file_size_limit() {
     survive_file_size_limit();
     // Bit 24 of the masks of ignored and caught signals is SIGXFSZ.
