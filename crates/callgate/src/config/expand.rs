@@ -131,6 +131,41 @@ fn shown(reference: &str) -> String {
     "\"${…}\"".to_owned()
 }
 
+/// The forms in which other programs name a variable: what stands before and after its name.
+const OTHER_FORMS: [(&str, &str); 6] = [
+    ("{{", "}}"),
+    ("{{ ", " }}"),
+    ("{env:", "}"),
+    ("$env:", ""),
+    ("$", ""),
+    ("%", "%"),
+];
+
+/// The first form in a text that other programs replace, and Callgate's form for it.
+pub(super) fn unreplaced(text: &str) -> Option<(String, String)> {
+    if text.starts_with("~/") || text.contains("=~/") {
+        return Some(("~/".to_owned(), "${userHome}/".to_owned()));
+    }
+    OTHER_FORMS.iter().find_map(|(open, close)| {
+        text.match_indices(open).find_map(|(at, _)| {
+            let (before, rest) = text.split_at(at);
+            // Inside of a word it may be a part of a secret.
+            let is_start = |c: char| " \t=/:@,?&\"'".contains(c);
+            if !before.chars().next_back().is_none_or(is_start) {
+                return None;
+            }
+            let rest = rest.strip_prefix(open)?;
+            let is_other = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+            let (name, after) = rest.split_at(rest.find(is_other).unwrap_or(rest.len()));
+            let is_name = name.len() > 2
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && (open.starts_with('{') || name == name.to_ascii_uppercase());
+            (is_name && after.starts_with(close))
+                .then(|| (format!("{open}{name}{close}"), format!("${{{name}}}")))
+        })
+    })
+}
+
 /// The path without `.` and `..`, by its text.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

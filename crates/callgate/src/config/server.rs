@@ -16,6 +16,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use url::{ParseError, Url};
 
+use super::expand::unreplaced;
 use super::fields::{self, Entries};
 use super::foreign::MAX_DESCRIPTION;
 use super::itself::is_itself;
@@ -237,6 +238,7 @@ pub(super) fn add(
             config.disabled.push(name);
             continue;
         }
+        warn_of_unreplaced(tree, &member.value);
         let spec = spec(tree, member, server, config.limits.reply_bytes);
         let transport = spec.as_ref().map(|spec| &spec.transport);
         if matches!(transport, Some(Transport::Stdio(it)) if is_itself(it, &config.path)) {
@@ -247,6 +249,37 @@ pub(super) fn add(
             config.disabled.push(name);
         } else {
             config.servers.extend(spec);
+        }
+    }
+}
+
+/// Warns about forms of other programs for variables, which are passed on as they are.
+fn warn_of_unreplaced(tree: &Tree<'_>, entry: &Value<'_>) {
+    for key in ["command", "args", "env", "cwd", "url", "headers"] {
+        let values: Vec<&Value<'_>> = match get(entry, key) {
+            None => continue,
+            Some(Value::Array(array)) => array.elements.iter().collect(),
+            Some(Value::Object(object)) => {
+                let members = object.properties.iter();
+                members.map(|member| &member.value).collect()
+            }
+            Some(value) => vec![value],
+        };
+        for value in values {
+            let Value::StringLit(text) = value else {
+                continue;
+            };
+            // An argument with spaces may be a script of a shell, which has these forms itself.
+            if key == "args" && text.value.contains(char::is_whitespace) {
+                continue;
+            }
+            if let Some((theirs, ours)) = unreplaced(&text.value) {
+                let at = value.range().start;
+                let key = tree.subject(at);
+                let message =
+                    format!("{key} has \"{theirs}\", which is not replaced; write \"{ours}\"");
+                tree.warning(at, &message);
+            }
         }
     }
 }

@@ -270,3 +270,67 @@ fn durations_and_sizes() {
     let memory = parse_memory("8MiB").map_err(|error| error.to_string());
     assert_eq!(memory, Err("\"8MiB\" is too little memory; a script needs \"16MiB\" at least".to_owned()));
 }
+
+/// The key, the form of another program in its value, and the form to write.
+#[test]
+fn other_forms_of_variables_are_warned_about() {
+    for (entry, key, theirs, ours) in [
+        (r#""command": "~/bin/mcp""#, "command", "~/", "${userHome}/"),
+        (
+            r#""command": "x", "args": ["--root=~/notes"]"#,
+            "args",
+            "~/",
+            "${userHome}/",
+        ),
+        (
+            r#""command": "x", "args": ["--key", "$MAIL_KEY"]"#,
+            "args",
+            "$MAIL_KEY",
+            "${MAIL_KEY}",
+        ),
+        (
+            r#""command": "x", "env": { "DB": "pg://%DB_HOST%/a" }"#,
+            "DB",
+            "%DB_HOST%",
+            "${DB_HOST}",
+        ),
+        (
+            r#""url": "https://a.b", "headers": { "X-Key": "Token {{ mailKey }}" }"#,
+            "X-Key",
+            "{{ mailKey }}",
+            "${mailKey}",
+        ),
+        (
+            r#""url": "https://a.b/{env:TENANT}/mcp""#,
+            "url",
+            "{env:TENANT}",
+            "${TENANT}",
+        ),
+    ] {
+        let text = format!(r#"{{ "mcpServers": {{ "s": {{ {entry} }} }} }}"#);
+        let config = read("callgate.json", &text).expect("it is valid");
+        let warnings: Vec<_> = config.warnings.iter().map(|it| &it.message).collect();
+        let [warning] = warnings.as_slice() else {
+            panic!("{text}: {warnings:?}");
+        };
+        let says = format!("has \"{theirs}\", which is not replaced; write \"{ours}\"");
+        assert!(
+            warning.starts_with(&format!("\"{key}\" in ")) && warning.ends_with(&says),
+            "{warning}"
+        );
+    }
+}
+
+#[test]
+fn secrets_and_shell_scripts_are_no_forms_of_variables() {
+    for entry in [
+        r#""command": "x", "env": { "A": "pa$SWORD", "B": "$2y$10$ABC", "C": "5%OFF%X" }"#,
+        r#""command": "sh", "args": ["-c", "exec server --key $MAIL_KEY"]"#,
+        r#""url": "https://a.b/%E2%82%AC", "headers": { "A": "Bearer ${TOKEN}" }"#,
+        r#""url": "https://a.b", "headers": { "A": "Bearer ${env:TOKEN}" }"#,
+    ] {
+        let text = format!(r#"{{ "mcpServers": {{ "s": {{ {entry} }} }} }}"#);
+        let config = read("callgate.json", &text).expect("it is valid");
+        assert_eq!(config.warnings, [], "{text}");
+    }
+}
