@@ -1,6 +1,6 @@
 //! `callgate doctor` finds what is missing, and advises how to fix it.
 
-use callgate_tests::{Workbench, cases, demo_ticketing, odd};
+use callgate_tests::{Ran, Workbench, cases, demo_ticketing, odd};
 use serde_json::{Value, json};
 
 /// The state and the sentence of the first line about this subject, the worst state first.
@@ -57,7 +57,7 @@ fn each_doctor_problem_includes_advice() {
         { "mcpServers": {} } → config: warning: callgate init
         { "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } } → server x: missing: "CALLGATE_TEST_UNSET" is not set; set it
         { "mcpServers": { "x": { "command": "no-such-program" } } } → server x: missing: was not found; install it
-        { "mcpServers": { "x": EXITS } } → server x: missing: start its command by hand
+        { "mcpServers": { "x": EXITS } } → server x: missing: run its command by hand
         { "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } } → server x: missing: check that it runs
         { "mcpServers": { "t": TICKETING }, "permissions": { "deny": ["t_no"] } } → rules: missing: "t_no" in permissions.deny matches no tool; correct or remove it
         { "mcpServers": { "t": TICKETING }, "permissions": { "allow": ["t_no"] } } → rules: warning: correct or remove it
@@ -80,6 +80,26 @@ fn each_doctor_problem_includes_advice() {
         assert!(said.contains(says), "{said}");
         assert_eq!(ran.code, i32::from(checkup["ok"] == false), "{checkup:#}");
         assert!(state != "missing" || ran.code == 1, "{checkup:#}");
+    }
+}
+
+#[test]
+fn doctor_names_the_proxy_of_a_server() {
+    for (variable, url) in [
+        ("HTTPS_PROXY", "https://mcp.example.test/mcp"),
+        ("ALL_PROXY", "http://mcp.example.test/mcp"),
+    ] {
+        let bench = Workbench::with_config(json!({ "mcpServers": { "x": { "url": url } } }));
+        let mut command = bench.command(&["doctor", "--json"]);
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.env(variable, "http://me:hunter2@127.0.0.1:9");
+        let ran = Ran::from(command.output().expect("start callgate"));
+        let (state, said) = found(&ran.json(), "server x");
+        assert_eq!(state, "missing", "{said}");
+        assert!(said.contains("through the proxy 127.0.0.1:9"), "{said}");
+        assert!(!said.contains("hunter2") && !said.contains("url"), "{said}");
     }
 }
 

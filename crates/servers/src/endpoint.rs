@@ -10,7 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use callgate_auth::{Authorization, Prompt, Redact, Refused, is_loopback};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use rmcp::model::{ErrorData, RequestId};
@@ -51,6 +52,8 @@ pub(crate) struct HttpEndpoint {
     pub(crate) headers: HeaderMap,
     pub(crate) authorization: Authorization,
     pub(crate) redact: Redact,
+    /// The host and port of the proxy that the environment names for the URL.
+    proxy: Option<String>,
     pub(crate) tap: Arc<Tap>,
     /// Bytes of a message.
     pub(crate) limit: usize,
@@ -89,8 +92,11 @@ impl HttpEndpoint {
             .tcp_keepalive(KEEP_ALIVE)
             .pool_idle_timeout(KEEP_IDLE)
             .redirect(redirects(authorization.clone()));
+        let mut proxy = None;
         if is_loopback(&url) {
             client = client.no_proxy();
+        } else {
+            proxy = proxy_of(&url);
         }
         let client = client
             .build()
@@ -101,6 +107,7 @@ impl HttpEndpoint {
             headers: configured(headers)?,
             authorization,
             redact,
+            proxy,
             tap,
             limit,
             stream: watch::Sender::new(false),
@@ -178,7 +185,7 @@ impl HttpEndpoint {
 
     fn lost(&self, error: reqwest::Error, sent: bool) -> CallFailure {
         let reason = self.redact.message(&innermost(&error.without_url()));
-        let reason = format!("the server cannot be reached: {reason}");
+        let reason = unreachable(&reason, self.proxy.as_deref());
         CallFailure::lost(Lost::Unreachable, reason, sent)
     }
 
@@ -260,6 +267,55 @@ fn redirects(authorization: Authorization) -> Policy {
     })
 }
 
+/// The host and port of the proxy for a URL, by the rules of the client.
+fn proxy_of(url: &Url) -> Option<String> {
+    let uri: Uri = url.as_str().parse().ok()?;
+    let proxy = Matcher::from_system().intercept(&uri)?;
+    let host = proxy.uri().host()?;
+    Some(match proxy.uri().port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    })
+}
+
+/// Errors of TLS: a part of the text, what it means, and what to do.
+const TLS_ERRORS: [(&str, &str, &str); 3] = [
+    (
+        "InvalidContentType",
+        "it does not speak TLS at this address",
+        "write http:// in its \"url\", or the port that speaks TLS",
+    ),
+    (
+        "UnknownIssuer",
+        "the authority (CA) of its certificate is not known here",
+        "name the authority's certificate, a PEM file, in the environment variable SSL_CERT_FILE, \
+         and the system's folder (/etc/ssl/certs) in SSL_CERT_DIR to keep the known authorities",
+    ),
+    (
+        "CaUsedAsEndEntity",
+        "its certificate is that of an authority (CA), and not of a server",
+        "give the server a certificate that the authority has issued for it",
+    ),
+];
+
+/// Why a server cannot be reached, and what to do if the cause is known.
+fn unreachable(reason: &str, proxy: Option<&str>) -> Reason {
+    let through = proxy.map(|proxy| format!(" through the proxy {proxy}"));
+    let through = through.unwrap_or_default();
+    let mut errors = TLS_ERRORS.iter();
+    if let Some((_, meaning, advice)) = errors.find(|(part, ..)| reason.contains(part)) {
+        let problem = format!("the server cannot be reached{through}: {meaning} ({reason})");
+        return Reason::advise(&problem, advice);
+    }
+    let problem = format!("the server cannot be reached{through}: {reason}");
+    if proxy.is_none() {
+        return problem.into();
+    }
+    let advice = "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names the proxy; NO_PROXY names hosts to \
+                  reach without it";
+    Reason::advise(&problem, advice)
+}
+
 /// The innermost error of a chain, such as "connection refused".
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
@@ -283,4 +339,46 @@ fn configured(values: &BTreeMap<String, String>) -> Result<HeaderMap, Reason> {
         headers.insert(parsed, value);
     }
     Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tls_error_says_what_to_do() {
+        for (reason, meaning, advice) in [
+            (
+                "received corrupt message of type InvalidContentType",
+                "does not speak TLS",
+                "http://",
+            ),
+            (
+                "invalid peer certificate: UnknownIssuer",
+                "authority (CA)",
+                "SSL_CERT_FILE",
+            ),
+            (
+                "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))",
+                "not of a server",
+                "certificate",
+            ),
+        ] {
+            let said = unreachable(reason, None).to_string();
+            let parts = [reason, meaning, advice];
+            assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        }
+    }
+
+    #[test]
+    fn failure_behind_proxy_names_the_proxy() {
+        for (reason, proxy) in [
+            ("tunnel error: unsuccessful", "proxy.corp.test:3128"),
+            ("Connection refused (os error 111)", "10.1.2.3:8080"),
+        ] {
+            let said = unreachable(reason, Some(proxy)).to_string();
+            let expected = format!("through the proxy {proxy}: {reason}; HTTPS_PROXY");
+            assert!(said.contains(&expected), "{said}");
+        }
+    }
 }
