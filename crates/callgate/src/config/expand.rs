@@ -141,10 +141,10 @@ const OTHER_FORMS: [(&str, &str); 6] = [
     ("%", "%"),
 ];
 
-/// The first form in a text that other programs replace, and Callgate's form for it.
-pub(super) fn unreplaced(text: &str) -> Option<(String, String)> {
+/// The first form in a text that other programs replace, such as `$NAME`.
+pub(super) fn unreplaced(text: &str) -> Option<String> {
     if text.starts_with("~/") || text.contains("=~/") {
-        return Some(("~/".to_owned(), "${userHome}/".to_owned()));
+        return Some("~/".to_owned());
     }
     OTHER_FORMS.iter().find_map(|(open, close)| {
         text.match_indices(open).find_map(|(at, _)| {
@@ -160,8 +160,8 @@ pub(super) fn unreplaced(text: &str) -> Option<(String, String)> {
             let is_name = name.len() > 2
                 && !name.starts_with(|c: char| c.is_ascii_digit())
                 && (open.starts_with('{') || name == name.to_ascii_uppercase());
-            (is_name && after.starts_with(close))
-                .then(|| (format!("{open}{name}{close}"), format!("${{{name}}}")))
+            // The text itself may be a secret, so the message has the form alone.
+            (is_name && after.starts_with(close)).then(|| format!("{open}NAME{close}"))
         })
     })
 }

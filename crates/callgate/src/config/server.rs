@@ -273,11 +273,16 @@ fn warn_of_unreplaced(tree: &Tree<'_>, entry: &Value<'_>) {
             if key == "args" && text.value.contains(char::is_whitespace) {
                 continue;
             }
-            if let Some((theirs, ours)) = unreplaced(&text.value) {
+            if let Some(form) = unreplaced(&text.value) {
+                let ours = if form == "~/" {
+                    "${userHome}/"
+                } else {
+                    "${NAME}"
+                };
                 let at = value.range().start;
                 let key = tree.subject(at);
                 let message =
-                    format!("{key} has \"{theirs}\", which is not replaced; write \"{ours}\"");
+                    format!("{key} has the form \"{form}\", which is not replaced; write \"{ours}\"");
                 tree.warning(at, &message);
             }
         }

@@ -285,26 +285,26 @@ fn other_forms_of_variables_are_warned_about() {
         (
             r#""command": "x", "args": ["--key", "$MAIL_KEY"]"#,
             "args",
-            "$MAIL_KEY",
-            "${MAIL_KEY}",
+            "$NAME",
+            "${NAME}",
         ),
         (
             r#""command": "x", "env": { "DB": "pg://%DB_HOST%/a" }"#,
             "DB",
-            "%DB_HOST%",
-            "${DB_HOST}",
+            "%NAME%",
+            "${NAME}",
         ),
         (
             r#""url": "https://a.b", "headers": { "X-Key": "Token {{ mailKey }}" }"#,
             "X-Key",
-            "{{ mailKey }}",
-            "${mailKey}",
+            "{{ NAME }}",
+            "${NAME}",
         ),
         (
             r#""url": "https://a.b/{env:TENANT}/mcp""#,
             "url",
-            "{env:TENANT}",
-            "${TENANT}",
+            "{env:NAME}",
+            "${NAME}",
         ),
     ] {
         let text = format!(r#"{{ "mcpServers": {{ "s": {{ {entry} }} }} }}"#);
@@ -313,7 +313,7 @@ fn other_forms_of_variables_are_warned_about() {
         let [warning] = warnings.as_slice() else {
             panic!("{text}: {warnings:?}");
         };
-        let says = format!("has \"{theirs}\", which is not replaced; write \"{ours}\"");
+        let says = format!("has the form \"{theirs}\", which is not replaced; write \"{ours}\"");
         assert!(
             warning.starts_with(&format!("\"{key}\" in ")) && warning.ends_with(&says),
             "{warning}"
