@@ -170,6 +170,39 @@ async fn json_only_client_is_not_asked() {
 }
 
 #[tokio::test]
+async fn deleted_session_ends_its_runs() {
+    let bench = Workbench::demo();
+    let served = Served::start(&bench, &[]);
+    let (ended, other) = (served.session(None).await, served.session(None).await);
+    let own_tool = async |session: &str, name: &str, arguments: Value| {
+        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call",
+            "params": { "name": name, "arguments": arguments } });
+        let headers = [("Mcp-Session-Id", session)];
+        let answer = send(&served, &call, &headers, Some("application/json")).await;
+        answer.text().await.expect("a text")
+    };
+    let begin = async |session: &str| {
+        let code = "for (;;) await ticketing_createIssue({ title: 'A', body: 'B' })";
+        let arguments = json!({ "code": code, "limits": { "waitMs": 0 } });
+        let said = own_tool(session, "run_script", arguments).await;
+        let at = said.find("r-").expect("an id");
+        said[at..at + 34].to_owned()
+    };
+    let ending = [begin(&ended).await, begin(&ended).await];
+    let going_on = begin(&other).await;
+    let delete = http().delete(&served.url).header("Mcp-Session-Id", &ended);
+    assert_eq!(delete.send().await.expect("an answer").status(), 204);
+    for run in ending {
+        let wait = json!({ "run": run, "waitMs": 50_000 });
+        let said = own_tool(&other, "wait", wait).await;
+        assert!(said.contains("the run was cancelled"), "{said}");
+    }
+    let wait = json!({ "run": going_on, "waitMs": 0 });
+    let said = own_tool(&other, "wait", wait).await;
+    assert!(said.contains("still running"), "{said}");
+}
+
+#[tokio::test]
 async fn probes_need_neither_token_nor_host() {
     let token = "0123456789abcdef0123456789abcdef";
     let rate = json!({ "perSecond": 1, "burst": 1 });

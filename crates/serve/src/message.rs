@@ -8,6 +8,8 @@ use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// The header with the id of an MCP session over HTTP.
+pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 /// The limit of nesting of objects and arrays.
 const MAX_DEPTH: u32 = 100;
 /// The limit of values in a message: in memory they take up to a hundred times their text.

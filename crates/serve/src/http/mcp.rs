@@ -18,9 +18,8 @@ use super::door::Door;
 use super::refusal::HttpRefusal;
 use super::users::{Lease, User};
 use crate::face;
-use crate::message::{WRONG_PARAMS, envelope};
+use crate::message::{SESSION_HEADER, WRONG_PARAMS, envelope};
 
-const SESSION_HEADER: &str = "mcp-session-id";
 /// From this revision on there are no sessions.
 const STATELESS: &[u8] = b"2026-07-28";
 /// The limit of rmcp's own refusals, in bytes.
@@ -42,7 +41,7 @@ async fn handle(
     mut parts: Parts,
     body: Body,
 ) -> Result<Response, HttpRefusal> {
-    let (user, mut id, mut method) = (&*lease.user, None, None);
+    let (user, mut id, mut method, mut ending) = (&*lease.user, None, None, None);
     let mut bytes = Bytes::new();
     if parts.method == Method::POST {
         bytes = lease.read(&door.config, &parts.headers, body).await?;
@@ -58,10 +57,10 @@ async fn handle(
         if !user.sessions.has_session(&session).await.unwrap_or(false) {
             return Err(no_session());
         }
+        ending = Some(session);
     }
     let form = Form::choose(&mut parts, method.as_deref());
     let form = form.map_err(|refused| refused.to(id.clone()))?;
-    let is_end = parts.method == Method::DELETE;
     let answered = user
         .mcp
         .handle(Request::from_parts(parts, Body::from(bytes)));
@@ -74,7 +73,11 @@ async fn handle(
         return Err(user.gone().to(id));
     }
     let mut response = reworded(response, id.clone()).await?;
-    if is_end && response.status() == StatusCode::ACCEPTED {
+    if let Some(session) = ending
+        && response.status() == StatusCode::ACCEPTED
+    {
+        // No client of the session will fetch their results.
+        user.service.runs.end_session(&session);
         // Clients treat 202 as a failure, and the session has ended already.
         *response.status_mut() = StatusCode::NO_CONTENT;
     }

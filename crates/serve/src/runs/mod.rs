@@ -55,6 +55,7 @@ use store::{KEPT_OUTPUT, KEPT_TIME, MAX_PARKED, Store};
 use wait::{WaitEnd, Waiter};
 
 use crate::config::ServeConfig;
+use crate::message::SESSION_HEADER;
 
 /// The time for runs to end when the service ends.
 const END_TIME: Duration = Duration::from_secs(5);
@@ -165,7 +166,7 @@ impl Runs {
                     Purpose::SEARCH => Folders::none(),
                     _ => call.roots.get(client, gate).await,
                 };
-                let run = match self.new_run(purpose, max_time) {
+                let run = match self.new_run(purpose, max_time, session(call)) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused.to_string())),
                 };
@@ -225,7 +226,7 @@ impl Runs {
         let given = ScriptArguments::read_for_report(arguments, &gate).map_err(NoRun::Wrong)?;
         let limits = given.limits(gate.limits());
         let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
-        let run = self.new_run(purpose, limits.run_time)?;
+        let run = self.new_run(purpose, limits.run_time, None)?;
         let _cancel_on_drop = run.cancel.clone().drop_guard();
         let running = self.begin(gate, &run, given, None);
         running.await.map_err(|_lost| NoRun::Lost)
@@ -239,6 +240,11 @@ impl Runs {
     /// True if a run has not ended or is kept.
     pub(crate) fn is_busy(&self) -> bool {
         self.has_running() || !self.store.is_empty()
+    }
+
+    /// Cancels the runs of a session that its client has ended.
+    pub(crate) fn end_session(&self, session: &str) {
+        self.store.cancel_session(session);
     }
 
     /// Cancels all runs, and waits for their ends.
@@ -290,9 +296,15 @@ impl Runs {
         Ok(())
     }
 
-    fn new_run(&self, purpose: Purpose, max_time: Duration) -> Result<Arc<ServedRun>, NoRun> {
+    fn new_run(
+        &self,
+        purpose: Purpose,
+        max_time: Duration,
+        session: Option<String>,
+    ) -> Result<Arc<ServedRun>, NoRun> {
         let cancel = self.stop.child_token();
-        let run = ServedRun::new(purpose, self.options.answer_time, max_time, cancel);
+        let mut run = ServedRun::new(purpose, self.options.answer_time, max_time, cancel);
+        run.session = session;
         let run = Arc::new(run);
         self.store.begin(&run)?;
         Ok(run)
@@ -387,6 +399,16 @@ impl Runs {
             }
         }
     }
+}
+
+/// The MCP session over HTTP in which a request came.
+fn session(call: ToolRequest<'_>) -> Option<String> {
+    if call.client.is_stateless {
+        return None;
+    }
+    let parts = call.context.extensions.get::<Parts>()?;
+    let session = parts.headers.get(SESSION_HEADER)?;
+    session.to_str().ok().map(str::to_owned)
 }
 
 fn invalid(message: impl Into<Cow<'static, str>>) -> ErrorData {

@@ -21,6 +21,8 @@ pub(crate) struct ServedRun {
     /// `r-` and a random UUID. Each client of the user that knows the id may see the run.
     pub(crate) id: String,
     pub(crate) purpose: Purpose,
+    /// The MCP session over HTTP in which the run was started.
+    pub(crate) session: Option<String>,
     pub(crate) pending: PendingRequests,
     pub(crate) progress: RunProgress,
     pub(crate) pages: Pages,
@@ -53,6 +55,7 @@ impl ServedRun {
         Self {
             id: format!("r-{}", Uuid::new_v4().simple()),
             purpose,
+            session: None,
             pending: PendingRequests::new(answer_time),
             progress: RunProgress::new(),
             pages: Pages::default(),

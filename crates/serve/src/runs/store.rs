@@ -70,6 +70,15 @@ impl Store {
         self.lock().iter().find(|run| run.id == id).cloned()
     }
 
+    /// Cancels the runs that were started in this session.
+    pub(crate) fn cancel_session(&self, session: &str) {
+        let runs = self.lock();
+        let started = runs
+            .iter()
+            .filter(|run| run.session.as_deref() == Some(session));
+        started.for_each(|run| run.cancel.cancel());
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
