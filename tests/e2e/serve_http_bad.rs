@@ -103,6 +103,34 @@ async fn wrong_headers_paths_and_methods_are_refused() {
     }
 }
 
+#[tokio::test]
+async fn compressed_bodies_are_refused_by_name() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    // The first bytes of a gzip file, and a body that is not encoded at all.
+    let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03".to_vec();
+    for (encoding, body, expected) in [
+        ("gzip", packed, "415 -32600 to nothing: the body has the Content-Encoding \"gzip\""),
+        (
+            "identity, br",
+            hello().to_string().into_bytes(),
+            "415 -32600 to nothing: the body has the Content-Encoding \"br\"",
+        ),
+        ("identity", hello().to_string().into_bytes(), "200 "),
+    ] {
+        let request = served
+            .post_text(String::new())
+            .body(body)
+            .header("Content-Encoding", encoding);
+        let answer = request.send().await.expect("an answer");
+        let accepted = answer.headers().get("Accept-Encoding").cloned();
+        let answer = said(answer).await;
+        assert!(answer.starts_with(expected), "{answer}, not {expected}");
+        let is_refused = answer.starts_with("415");
+        assert_eq!(accepted.is_some_and(|it| it == "identity"), is_refused);
+    }
+}
+
 /// DNS rebinding, and pages of other origins.
 #[tokio::test]
 async fn foreign_hosts_and_origins_are_refused() {

@@ -1,8 +1,8 @@
 //! The body of a request, bounded in size and time.
 
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use callgate_sandbox::{MemoryShare, TakenMemory};
 use callgate_schema::extent;
 use serde_json::{Map, Value};
@@ -17,6 +17,8 @@ pub(crate) const BODY: &str = "the body";
 /// Bytes that a JSON value takes in memory, in addition to its text, while its message is read and
 /// answered: measured with objects of one member.
 const VALUE_BYTES: u64 = 512;
+/// The limit of an encoding's name in an error, in characters.
+const MAX_ENCODING: usize = 40;
 /// Seconds after which there may be memory again.
 const RETRY_SECONDS: u64 = 2;
 
@@ -37,6 +39,15 @@ pub(crate) async fn read(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "the body must have the Content-Type application/json",
         ));
+    }
+    if let Some(encoding) = encoding(headers) {
+        let message = format!(
+            "the body has the Content-Encoding {encoding:?}, which is not supported; send it \
+             uncompressed and without Content-Encoding"
+        );
+        let refused = HttpRefusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+        let identity = HeaderValue::from_static("identity");
+        return Err(refused.with(ACCEPT_ENCODING, identity));
     }
     let too_large = || {
         let max = config.max_body;
@@ -69,6 +80,14 @@ pub(crate) async fn read(
         return Err(busy());
     }
     Ok((bytes, taken))
+}
+
+/// The first encoding of a body that is encoded.
+fn encoding(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(CONTENT_ENCODING).iter();
+    let mut encodings = values.flat_map(|value| value.to_str().unwrap_or("?").split(','));
+    let encoded = encodings.find(|it| !matches!(it.trim(), "" | "identity"))?;
+    Some(encoded.trim().chars().take(MAX_ENCODING).collect())
 }
 
 /// The members of a body that is one JSON object.
