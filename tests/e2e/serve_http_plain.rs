@@ -144,6 +144,23 @@ async fn answers_have_the_accepted_form() {
     }
 }
 
+#[tokio::test]
+async fn byte_order_mark_before_a_body_is_skipped() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let begun = served.post_text(format!("\u{feff}{}", hello()));
+    let begun = said(begun.send().await.expect("an answer")).await;
+    assert!(begun.starts_with("200 "), "{begun}");
+    let run = http().post(served.url.replace("/mcp", "/v1/run"));
+    let run = run.header("Content-Type", "application/json");
+    let run = run.body("\u{feff}{\"code\":\"return 6 * 7\"}");
+    let report: Value = run.send().await.expect("an answer").json().await.expect("JSON");
+    assert_eq!(report["status"], "completed", "{report}");
+    let twice = served.post_text(format!("\u{feff}\u{feff}{}", hello()));
+    let twice = said(twice.send().await.expect("an answer")).await;
+    assert!(twice.starts_with("400 -32700"), "{twice}");
+}
+
 /// A question would come before the answer, and there is no stream for it.
 #[tokio::test]
 async fn json_only_client_is_not_asked() {

@@ -8,6 +8,8 @@ use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// U+FEFF, which some clients write first.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The header with the id of an MCP session over HTTP.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 /// The limit of nesting of objects and arrays.

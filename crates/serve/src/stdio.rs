@@ -21,7 +21,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use crate::face::Service;
-use crate::message::{Malformed, WRONG_PARAMS, envelope, text};
+use crate::message::{BYTE_ORDER_MARK, Malformed, WRONG_PARAMS, envelope, text};
 
 /// The reason why serving failed, for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +32,6 @@ pub struct ServeError(pub(crate) String);
 const MAX_LINE: usize = 16 << 20;
 /// The time for the last answers after the client has closed its input.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// U+FEFF, which some clients write first.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Serves one client until either of its ends closes.
 pub(crate) async fn serve(

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::refusal::HttpRefusal;
 use crate::config::HttpConfig;
-use crate::message::{self, MAX_VALUES, Malformed};
+use crate::message::{self, BYTE_ORDER_MARK, MAX_VALUES, Malformed};
 
 /// The name of a body in errors.
 pub(crate) const BODY: &str = "the body";
@@ -71,7 +71,10 @@ pub(crate) async fn read(
         return Err(HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, message));
     };
     // A body that breaks off fails, too, but then the client is gone.
-    let bytes = read.map_err(|_| too_large())?;
+    let mut bytes = read.map_err(|_| too_large())?;
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes = bytes.slice(BYTE_ORDER_MARK.len()..);
+    }
     // A text that is not UTF-8 or has too many values is refused later, before it is parsed.
     let values = std::str::from_utf8(&bytes).map_or(0, |text| extent(text).parts);
     let values = if values > MAX_VALUES { 0 } else { values };
