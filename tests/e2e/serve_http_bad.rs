@@ -192,6 +192,7 @@ async fn oversized_requests_are_refused() {
             format!("X-Filling: {}\r\n{chunked}0\r\n\r\n", filling.repeat(31)),
             "400",
         ),
+        (format!("X-Filling: {}\r\n\r\n", filling.repeat(33)), "431"),
         (format!("X-Filling: {}\r\n\r\n", filling.repeat(64)), "431"),
         (format!("{many}\r\n"), "431"),
     ] {

@@ -9,6 +9,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderValue, StatusCode};
 use url::Url;
 
+use super::MAX_HEAD;
 use super::refusal::HttpRefusal;
 use crate::config::HttpConfig;
 
@@ -69,8 +70,14 @@ impl Guard {
         }
     }
 
-    /// Checks the names of a request. Returns its origin, if it has one.
+    /// Checks the head of a request: its size and its names. Returns its origin, if it has one.
     pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, HttpRefusal> {
+        if head_size(parts) > MAX_HEAD {
+            let max = MAX_HEAD >> 10;
+            let message = format!("the headers have more than {max} KiB; send fewer or shorter ones");
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            return Err(HttpRefusal::new(status, message));
+        }
         let is_twice = |name: &&&str| parts.headers.get_all(**name).iter().nth(1).is_some();
         if let Some(name) = ONCE.iter().find(is_twice) {
             let message = format!("the request has two {name} headers; send one");
@@ -120,6 +127,14 @@ impl Guard {
         };
         self.hosts.iter().any(is_it)
     }
+}
+
+/// The size of a head as it was sent, without optional spaces, in bytes.
+fn head_size(parts: &Parts) -> usize {
+    let line = parts.method.as_str().len() + parts.uri.to_string().len();
+    let headers = parts.headers.iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + "  HTTP/1.1\r\n\r\n".len() + headers.sum::<usize>()
 }
 
 /// True if the origin is the host that the request names.

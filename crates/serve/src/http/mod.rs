@@ -49,8 +49,8 @@ use users::Users;
 use crate::config::ServeConfig;
 use crate::stdio::ServeError;
 
-/// The limit of a request's head, in bytes; a larger head gets status 431. hyper reads up to twice
-/// as much before it counts.
+/// The limit of a request's head, in bytes; a larger head gets status 431. The guard counts it,
+/// because hyper reads up to twice as much before it does.
 const MAX_HEAD: usize = 64 << 10;
 /// The limit of headers in a request.
 const MAX_HEADERS: usize = 100;
