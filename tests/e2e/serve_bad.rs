@@ -22,14 +22,15 @@ fn invalid_messages_get_errors_without_side_effects() {
         host.send(call).expect("sent");
         host.answer(id).expect("an answer")
     };
-    let form = "the params do not match tools/call";
+    let arguments = "the params do not match tools/call: \"arguments\" must be an object";
+    let name = "the params do not match tools/call: \"name\" is missing; it is a string";
     for (params, expected) in [
         (
             json!({ "name": "run_scrpt", "arguments": {} }),
             "no tool is named \"run_scrpt\"; did you mean \"run_script\"?",
         ),
-        (json!({ "name": "run_script", "arguments": [] }), form),
-        (json!({ "arguments": {} }), form),
+        (json!({ "name": "run_script", "arguments": [] }), arguments),
+        (json!({ "arguments": {} }), name),
         // Tools that the client does not see are not named.
         (
             json!({ "name": "ticketing_createIssue", "arguments": {} }),

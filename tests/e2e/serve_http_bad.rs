@@ -41,7 +41,7 @@ async fn malformed_messages_get_json_rpc_errors() {
         DEEP → 400 -32600 to 1: the message is nested deeper than 100 levels
         {"jsonrpc":"2.0","id":9,"method":"ping"} → "id":9
         {"jsonrpc":"2.0","id":9,"method":"no/such"} → unknown method \"no/such\"
-        {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}} → the params do not match tools/call"#
+        {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}} → the params do not match tools/call: \"name\" must be a string"#
         .lines()
         .skip(1)
     {

@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use callgate_schema::{extent, present};
+use callgate_text::label;
 use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// U+FEFF, which some clients write first.
@@ -17,8 +19,70 @@ const MAX_DEPTH: u32 = 100;
 /// The limit of values in a message: in memory they take up to a hundred times their text.
 pub(crate) const MAX_VALUES: u64 = 1 << 18;
 
-/// The error message for params that do not match the method.
-pub(crate) const WRONG_PARAMS: &str = "the params do not match the method";
+/// The limit of a method's name in an error, in characters.
+const MAX_METHOD: usize = 80;
+
+/// A member of params as a JSON pointer, its type, and whether it is required.
+type Member = (&'static str, &'static str, bool);
+
+/// Members that the params of any request may have.
+const COMMON: [Member; 3] = [
+    ("/_meta", "an object", false),
+    ("/inputResponses", "an object", false),
+    ("/requestState", "a string", false),
+];
+
+/// The members of the params of a method.
+fn members(method: &str) -> &'static [Member] {
+    match method {
+        "tools/call" | "prompts/get" => &[
+            ("/name", "a string", true),
+            ("/arguments", "an object", false),
+        ],
+        "resources/read" => &[("/uri", "a string", true)],
+        "logging/setLevel" => &[("/level", "a string", true)],
+        "tasks/cancel" | "tasks/get" | "tasks/update" => &[("/taskId", "a string", true)],
+        "initialize" => &[
+            ("/protocolVersion", "a string", true),
+            ("/capabilities", "an object", true),
+            ("/clientInfo", "an object", true),
+            ("/clientInfo/name", "a string", true),
+            ("/clientInfo/version", "a string", true),
+        ],
+        _ => &[],
+    }
+}
+
+/// The error message for params that do not match the method. It names the wrong member if it is
+/// known, and contains no value.
+pub(crate) fn wrong_params(method: &str, params: Option<&Value>) -> String {
+    let params = params.unwrap_or(&Value::Null);
+    let wrong = members(method).iter().chain(&COMMON).find_map(|member| {
+        let (pointer, kind, is_required) = *member;
+        let name = pointer.trim_start_matches('/').replace('/', ".");
+        let is_right = match params.pointer(pointer) {
+            None if is_required => return Some(format!("{name:?} is missing; it is {kind}")),
+            None => true,
+            Some(Value::Null) => !is_required,
+            Some(Value::String(_)) => kind == "a string",
+            Some(Value::Object(_)) => kind == "an object",
+            Some(_) => false,
+        };
+        (!is_right).then(|| format!("{name:?} must be {kind}"))
+    });
+    let wrong = wrong.map_or_else(String::new, |wrong| format!(": {wrong}"));
+    format!("the params do not match {}{wrong}", label(method, MAX_METHOD))
+}
+
+/// [`wrong_params`] of a message that passed [`envelope`].
+pub(crate) fn wrong_params_of(method: &str, message: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Message {
+        params: Option<Value>,
+    }
+    let message = serde_json::from_slice::<Message>(message);
+    wrong_params(method, message.ok().and_then(|it| it.params).as_ref())
+}
 
 /// The outer members of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -147,7 +211,39 @@ pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn wrong_member_of_params_is_named_without_its_value() {
+        let info = json!({ "name": "secret", "version": 2 });
+        for (method, params, expected) in [
+            (
+                "tools/call",
+                json!({ "name": "a", "arguments": "{\"secret\":1}" }),
+                ": \"arguments\" must be an object",
+            ),
+            ("tools/call", json!({}), ": \"name\" is missing; it is a string"),
+            ("prompts/get", json!({ "name": null }), ": \"name\" must be a string"),
+            (
+                "initialize",
+                json!({ "protocolVersion": "1", "capabilities": {}, "clientInfo": info }),
+                ": \"clientInfo.version\" must be a string",
+            ),
+            (
+                "tools/list",
+                json!({ "_meta": ["secret"] }),
+                ": \"_meta\" must be an object",
+            ),
+            ("tools/list", json!({ "cursor": 1 }), ""),
+        ] {
+            let expected = format!("the params do not match {method}{expected}");
+            assert_eq!(wrong_params(method, Some(&params)), expected);
+            let message = json!({ "id": 1, "params": params }).to_string();
+            assert_eq!(wrong_params_of(method, message.as_bytes()), expected);
+        }
+    }
 
     fn refused(text: &str) -> (ErrorCode, Option<RequestId>, String) {
         let refused = envelope("the line", text.as_bytes()).expect_err(text);

@@ -21,7 +21,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use crate::face::Service;
-use crate::message::{BYTE_ORDER_MARK, Malformed, WRONG_PARAMS, envelope, text};
+use crate::message::{BYTE_ORDER_MARK, Malformed, envelope, text, wrong_params_of};
 
 /// The reason why serving failed, for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -92,10 +92,13 @@ where
         let read = callgate_schema::read(text("the line", line)?);
         let message = match (read, envelope.id, envelope.method) {
             (Ok(message), ..) => message,
-            (Err(_), id @ Some(_), Some(_)) => return Err(Malformed::new(WRONG_PARAMS).to(id)),
+            (Err(_), id @ Some(_), Some(method)) => {
+                return Err(Malformed::new(wrong_params_of(&method, line)).to(id));
+            }
             // An answer to our request with this id: it ends the request.
             (Err(_), id @ Some(_), None) => {
-                JsonRpcMessage::error(ErrorData::invalid_request(WRONG_PARAMS, None), id)
+                let wrong = "the answer does not match its request";
+                JsonRpcMessage::error(ErrorData::invalid_request(wrong, None), id)
             }
             (Err(error), None, _) => {
                 tracing::warn!(%error, "a message of the client was ignored");

@@ -4,6 +4,7 @@
 use rmcp::model::{CustomRequest, ErrorCode, ErrorData};
 
 use crate::arguments::quoted;
+use crate::message::wrong_params;
 
 /// Methods that exist in sessions only.
 const IN_SESSIONS: [&str; 3] = ["initialize", "logging/setLevel", "ping"];
@@ -33,7 +34,7 @@ pub(crate) fn refusal(request: &CustomRequest, is_stateless: bool) -> ErrorData 
         return no_method(method);
     }
     if METHODS.contains(&method) {
-        let why = format!("the params do not match {method}");
+        let why = wrong_params(method, request.params.as_ref());
         return ErrorData::invalid_params(why, None);
     }
     no_method(method)

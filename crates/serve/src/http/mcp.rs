@@ -18,7 +18,7 @@ use super::door::Door;
 use super::refusal::HttpRefusal;
 use super::users::{Lease, User};
 use crate::face;
-use crate::message::{SESSION_HEADER, WRONG_PARAMS, envelope};
+use crate::message::{SESSION_HEADER, envelope, wrong_params_of};
 
 /// From this revision on there are no sessions.
 const STATELESS: &[u8] = b"2026-07-28";
@@ -63,7 +63,7 @@ async fn handle(
     let form = form.map_err(|refused| refused.to(id.clone()))?;
     let answered = user
         .mcp
-        .handle(Request::from_parts(parts, Body::from(bytes)));
+        .handle(Request::from_parts(parts, Body::from(bytes.clone())));
     let response = tokio::select! {
         response = answered => response.map(Body::new),
         () = user.ended() => return Err(user.gone().to(id)),
@@ -72,7 +72,8 @@ async fn handle(
     if user.failed() {
         return Err(user.gone().to(id));
     }
-    let mut response = reworded(response, id.clone()).await?;
+    let wrong_params = || wrong_params_of(method.as_deref().unwrap_or("the message"), &bytes);
+    let mut response = reworded(response, id.clone(), wrong_params).await?;
     if let Some(session) = ending
         && response.status() == StatusCode::ACCEPTED
     {
@@ -98,7 +99,7 @@ async fn check(
         Some("initialize") if version.is_none_or(|it| it.as_bytes() < STATELESS) => {
             // If the params are wrong, rmcp would look for a session.
             if serde_json::from_slice::<InitializeRequest>(bytes).is_err() {
-                return Err(HttpRefusal::bad(WRONG_PARAMS));
+                return Err(HttpRefusal::bad(wrong_params_of("initialize", bytes)));
             }
             let is_new = !parts.headers.contains_key(SESSION_HEADER);
             if is_new && !door.users.has_session_room(user).await {
@@ -123,7 +124,11 @@ fn no_session() -> HttpRefusal {
 }
 
 /// Turns rmcp's own refusals into JSON-RPC errors. Internal errors are logged.
-async fn reworded(response: Response, id: Option<RequestId>) -> Result<Response, HttpRefusal> {
+async fn reworded(
+    response: Response,
+    id: Option<RequestId>,
+    wrong_params: impl FnOnce() -> String,
+) -> Result<Response, HttpRefusal> {
     let status = response.status();
     let kind = response.headers().get(CONTENT_TYPE);
     let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
@@ -136,7 +141,7 @@ async fn reworded(response: Response, id: Option<RequestId>) -> Result<Response,
     let refused = match status {
         StatusCode::NOT_FOUND => no_session(),
         // The Content-Type was checked, so rmcp refuses the params.
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => HttpRefusal::bad(WRONG_PARAMS),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => HttpRefusal::bad(wrong_params()),
         status if status.is_server_error() => {
             let code = status.as_u16();
             tracing::error!(status = code, text, "a request could not be answered");
