@@ -62,6 +62,7 @@ impl Connection {
             Ok(result) => return Ok(result),
             Err(failure) => failure,
         };
+        self.session.close_if_lost(&failure).await;
         match &failure.kind {
             // Repeating a call of several rounds would ask the person again.
             FailureKind::Refused(error)

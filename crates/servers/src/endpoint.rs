@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::failure::{CallFailure, Lost, Reason};
+use crate::http::SESSION;
 use crate::json_rpc;
 use crate::slot::Slot;
 use crate::tap::Tap;
@@ -139,6 +140,7 @@ impl HttpEndpoint {
                 self.tap.close(reason);
                 return Err(CallFailure::closed(reason, false));
             }
+            let has_login = bearer.is_some();
             match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
                 Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
                 None => drop(headers.remove(AUTHORIZATION)),
@@ -152,7 +154,9 @@ impl HttpEndpoint {
                 sent.inspect(|sent| self.authorization.accepted(sent));
                 return Ok(response);
             }
-            if refusals == MAX_REFUSALS {
+            let is_challenge = response.headers().contains_key(WWW_AUTHENTICATE);
+            let is_about_login = is_challenge || status == 403 || has_login;
+            if refusals == MAX_REFUSALS || (!is_about_login && self.may_be_forgotten(&headers)) {
                 return Ok(response);
             }
             let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
@@ -170,6 +174,13 @@ impl HttpEndpoint {
                 return Ok(response);
             }
         }
+    }
+
+    /// True if a 401 without a challenge may mean that the server has lost the session, in which
+    /// it needed no login. In a new session it means a login.
+    fn may_be_forgotten(&self, headers: &HeaderMap) -> bool {
+        let is_first = !self.is_renewed.load(Ordering::Relaxed) || self.tap.closed().is_some();
+        headers.contains_key(SESSION) && self.login.get().is_some() && is_first
     }
 
     /// The failure for a request without a response.

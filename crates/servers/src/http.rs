@@ -11,7 +11,7 @@ use bytes::Bytes;
 use callgate_auth::{AuthError, Prompt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, stream};
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use rmcp::model::{
@@ -39,7 +39,7 @@ const STREAM_PATIENCE: Duration = Duration::from_millis(500);
 const MAX_POSTS: usize = 1_024;
 /// The maximum wait before a stream is resumed.
 const MAX_RETRY_MS: u64 = 60_000;
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const EVENTS: &str = "text/event-stream";
 const TOO_LONG: &str = "an event is over the limit";
 
@@ -161,6 +161,7 @@ impl HttpClient {
         in_session: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let status = response.status();
+        let wants_login = response.headers().contains_key(WWW_AUTHENTICATE);
         let kind = match status {
             StatusCode::UNAUTHORIZED => Lost::Unauthorized,
             status => Lost::Status(status.as_u16()),
@@ -174,7 +175,7 @@ impl HttpClient {
         let is_answer = |(error, of): &(ErrorData, Option<RequestId>)| {
             id == of.as_ref() && !is_about_session(error)
         };
-        let in_session = in_session && id.is_some();
+        let in_session = in_session && id.is_some() && !wants_login;
         if in_session && !error.as_ref().is_some_and(is_answer) && self.is_forgotten(status) {
             return self.fail(id, self.forgotten());
         }
@@ -326,7 +327,7 @@ impl HttpClient {
     /// restart, servers answer with various statuses of client errors. A second refusal in the new
     /// session, or one before the tools were listed, is an answer and not the loss of the session.
     fn is_forgotten(&self, status: StatusCode) -> bool {
-        let is_other = matches!(status.as_u16(), 401 | 403 | 408 | 429);
+        let is_other = matches!(status.as_u16(), 403 | 408 | 429);
         status.is_client_error()
             && !is_other
             && self.0.login.get().is_some()
@@ -400,7 +401,7 @@ fn bounded(
 }
 
 /// True if an error with the id of a request may be about the session instead of the request.
-fn is_about_session(error: &ErrorData) -> bool {
+pub(crate) fn is_about_session(error: &ErrorData) -> bool {
     matches!(
         error.code,
         ErrorCode(-32_000 | -32_001) | ErrorCode::INVALID_REQUEST

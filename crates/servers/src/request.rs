@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, LogLevel, Offers};
 use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Lost};
-use crate::http::HttpClient;
+use crate::http::{HttpClient, is_about_session};
 use crate::in_flight::InFlight;
 use crate::json_rpc::Members;
 use crate::questions::Questions;
@@ -27,6 +27,9 @@ use crate::tap::{DISCOVER, INITIALIZE};
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// The time limit of a ping that checks a session.
+const PING_TIME: Duration = Duration::from_secs(5);
 
 /// The key of a request's log level (2026-07-28).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -198,6 +201,19 @@ impl Session {
         }
     }
 
+    /// Closes the connection if the server has lost its session: a failed call can be a sign of
+    /// it, and a ping that fails in such a way, too, confirms it. The server may have carried out
+    /// the call, so that it is not repeated; the next call has a new session.
+    pub(crate) async fn close_if_lost(&self, failure: &CallFailure) {
+        if self.http.is_none() || self.is_stateless() || !is_sign_of_loss(failure) {
+            return;
+        }
+        let ping = self.request(Request::new("ping", Value::Null), PING_TIME);
+        if ping.await.is_err_and(|failure| is_sign_of_loss(&failure)) {
+            self.in_flight.close("the server has ended the session");
+        }
+    }
+
     /// Removes secrets from a failure. A timeout while the request waited for a login becomes the
     /// login's error; other failures get the unusable messages of the server.
     fn explain(&self, slot: &Slot, mut failure: CallFailure) -> CallFailure {
@@ -251,6 +267,15 @@ impl Session {
         let levels = [server_log::level(), caller.and_then(Caller::logs)];
         let min = levels.into_iter().flatten().min();
         min.filter(|_| self.agreed.logging)
+    }
+}
+
+/// True if a server that has lost its session may answer so.
+fn is_sign_of_loss(failure: &CallFailure) -> bool {
+    match &failure.kind {
+        FailureKind::Refused(error) => is_about_session(error),
+        FailureKind::Lost(Lost::Status(status)) => *status >= 500,
+        _ => false,
     }
 }
 

@@ -147,12 +147,22 @@ async fn handle(
         "tools/list" if path == "listless" => reply(400, "text/plain", ""),
         "tools/list" => ok(id, &json!({ "tools": [tool] })),
         "tools/call" => tool_call(&seen, &path, &message, &session).await,
+        "ping" if path.starts_with("gone-") && session == "s0" => no_session(&path, id),
         _ if id.is_null() => reply(202, "text/plain", ""),
         _ => {
             let error = json!({ "code": -32601, "message": "no such method" });
             json_reply(200, &json!({ "jsonrpc": "2.0", "id": id, "error": error }))
         }
     }
+}
+
+/// The answer of a server that has lost the session, or is busy.
+fn no_session(path: &str, id: &Value) -> Response {
+    if path.ends_with("-503") {
+        return reply(503, "text/plain", "");
+    }
+    let error = json!({ "code": -32001, "message": "Session not found" });
+    events(&[json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()])
 }
 
 async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) -> Response {
@@ -166,6 +176,11 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
     let plain = r#"{"content":[],"structuredContent":"plain"}"#;
     let json_body = |body: String| reply(200, "application/json", body);
     match path {
+        "gone-503" | "gone-event" | "busy-503" | "busy-event"
+            if message["params"]["arguments"]["n"] == 2 =>
+        {
+            no_session(path, id)
+        }
         _ if path.starts_with("refuses-") && message["params"]["arguments"]["n"] == 2 => {
             let is_old = session == "s0" || path.contains("-always-");
             if !is_old {
@@ -390,9 +405,11 @@ async fn refused_session_is_replaced_once() {
         ("refuses-400/own-id", "\"taken\"", 2),
         ("refuses-404/", "\"taken\"", 2),
         ("refuses-422/no-id", "\"taken\"", 2),
+        ("refuses-401/", "\"taken\"", 2),
         // A refusal in the new session is an answer.
         ("refuses-always-400/no-id", refused, 2),
         ("refuses-always-404/", "it answers with HTTP status 404", 2),
+        ("refuses-always-401/", "it answers with HTTP status 401", 2),
         // Not a refusal of the session, or the call may have been carried out.
         (
             "refuses-400/answer",
@@ -416,6 +433,33 @@ async fn refused_session_is_replaced_once() {
         let calls = calls.filter(|it| it.starts_with("POST tools/call"));
         let sessions = seen.sessions.load(Ordering::SeqCst);
         assert_eq!((sessions, calls.count()), (tries, tries + 2), "{path}");
+        in_time(servers.shut_down()).await;
+    }
+}
+
+/// The lost call may have been carried out, so that only the next one has a new session.
+#[tokio::test]
+async fn lost_session_is_replaced_without_repeating_the_call() {
+    let status = "it answers with HTTP status 503";
+    for (path, said, sessions) in [
+        ("gone-503", status, 2),
+        ("gone-event", "Session not found (code -32001)", 2),
+        // The session is alive.
+        ("busy-503", status, 1),
+        ("busy-event", "Session not found (code -32001)", 1),
+    ] {
+        let (url, seen) = serve().await;
+        let servers = one(spec(&url, path)).await;
+        let call = |n: u64| call(&servers, path, "tool", json!({ "n": n }));
+        let lost = call(2).await;
+        assert!(lost.starts_with(said), "{path}: {lost}");
+        let next = call(1).await;
+        assert!(next.starts_with("{\""), "{path}: {next}");
+        let requests = seen.requests.lock().expect("no panic").clone();
+        let calls = requests.iter();
+        let calls = calls.filter(|it| it.starts_with("POST tools/call"));
+        let begun = seen.sessions.load(Ordering::SeqCst);
+        assert_eq!((begun, calls.count()), (sessions, 2), "{path}");
         in_time(servers.shut_down()).await;
     }
 }
