@@ -56,6 +56,20 @@ fn unmatched_deny_rule_stops_run_call_and_serve() {
     assert_eq!(flag.code, 2, "{flag:#?}");
 }
 
+/// Over HTTP the servers start before the first client comes.
+#[test]
+fn unmatched_restriction_ends_serve_over_http() {
+    for members in [
+        json!({ "permissions": { "deny": ["files_create_issue"] } }),
+        json!({ "tools": { "files_listissues": { "visibility": "hidden" } } }),
+    ] {
+        let served = bench(members).callgate(&["serve", "--http", "127.0.0.1:0"]);
+        let is_said = served.stderr.contains("matches no tool; did you mean \"files_")
+            && served.stderr.contains("--allow-unmatched-rules");
+        assert!(served.code == 2 && is_said, "{served:#?}");
+    }
+}
+
 #[test]
 fn tolerated_unmatched_rules_do_not_stop_runs() {
     let deny = json!({ "deny": ["mcp__files__createIssue"] });

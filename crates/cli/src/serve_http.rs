@@ -1,6 +1,7 @@
 //! `callgate serve --http`: one gate per user.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,9 @@ use callgate_serve::config::{HttpConfig, TOKEN_OF_ONE, UsersConfig};
 use callgate_serve::{AnyClient, Identity, MakeGate};
 use callgate_text::indented;
 use futures::{FutureExt as _, TryFutureExt as _};
+use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::oneshot;
 
 use crate::args::{HttpArgs, ServeArgs};
 use crate::print;
@@ -27,7 +30,8 @@ const RESERVE: u64 = 256;
 /// which inherit it, and some of which loop over all possible descriptors.
 const DESCRIPTORS: u64 = 1 << 16;
 
-/// Serves over HTTP until a signal.
+/// Serves over HTTP until a signal. Without authentication, it also ends if a deny rule, or another
+/// restriction, matches no tool.
 pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
     let stop = setup::cancel_on_signal()?;
     let address = args.http.http.flatten().or(loaded.serve.http.address);
@@ -59,7 +63,16 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
     let workers = setup::serve_workers(SPARES, &loaded, &args.limits);
     let jail = setup::jail_line(&workers).await;
     let has_users = options.http.bearer.len() > 1 || options.http.oauth.is_some();
-    let make = make_gates(loaded.config, loaded.serve.users, args, workers, has_users);
+    let (unmatched, found) = oneshot::channel();
+    let first = Mutex::new(Some(unmatched));
+    let make = make_gates(
+        loaded.config,
+        loaded.serve.users,
+        args,
+        workers,
+        has_users,
+        first,
+    );
     let listening = |bound: SocketAddr| {
         if !bound.ip().is_loopback() {
             print::err(
@@ -69,10 +82,32 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
         print::err(&jail);
         print::err(&format!("serving MCP at http://{bound}/mcp\n"));
     };
-    let served = callgate_serve::serve_http(make, address, options, stop, listening).await;
-    match served {
-        Ok(()) => Ok(0),
-        Err(error) => bail!("{error}"),
+    let end = stop.clone();
+    let mut served = pin!(callgate_serve::serve_http(
+        make, address, options, stop, listening
+    ));
+    tokio::select! {
+        served = &mut served => match served {
+            Ok(()) => Ok(0),
+            Err(error) => bail!("{error}"),
+        },
+        Ok(unmatched) = found => {
+            end.cancel();
+            let _ = served.await;
+            bail!(
+                "{unmatched}; correct that, or make it a warning with --allow-unmatched-rules or \
+                 \"allowUnmatched\": true in \"permissions\""
+            );
+        }
+    }
+}
+
+/// Sends the restrictions that match no tool, once the servers have listed their tools.
+async fn send_unmatched(gate: Arc<Gate>, unmatched: oneshot::Sender<String>) {
+    gate.view().listed(Duration::MAX).await;
+    let rules = gate.view().unmatched_forbidding_rules();
+    if !rules.is_empty() {
+        let _ = unmatched.send(rules.join("\n"));
     }
 }
 
@@ -114,13 +149,17 @@ fn add_flags(http: &mut HttpConfig, flags: &HttpArgs) -> anyhow::Result<()> {
 }
 
 /// Makes the function that builds a user's gate. `has_users` is true if there may be several users.
+/// `first` gets the restrictions that match no tool in the gate of a server without authentication,
+/// which is made at the start.
 fn make_gates(
     config: Config,
     users: UsersConfig,
     args: ServeArgs,
     workers: Workers,
     has_users: bool,
+    first: Mutex<Option<oneshot::Sender<String>>>,
 ) -> MakeGate {
+    let allow_unmatched = args.permissions.allow_unmatched_rules || config.allow_unmatched;
     Box::new(move |identity: &Identity| {
         let roles = identity.roles.iter().map(String::as_str);
         let own = users.config_of(identity.user.as_deref(), roles, &config)?;
@@ -137,10 +176,16 @@ fn make_gates(
                 None => builder,
             }
         });
+        let is_first = identity.user.is_none() && !allow_unmatched;
+        let unmatched = if is_first { first.lock().take() } else { None };
         let built = async move {
             let built = builder.map_err(|error| format!("{error:#}"))?.build().await;
             let gate: Gate = built.map_err(|error| error.to_string())?;
-            Ok(setup::serving(gate))
+            let gate = setup::serving(gate);
+            if let Some(unmatched) = unmatched {
+                tokio::spawn(send_unmatched(Arc::clone(&gate), unmatched));
+            }
+            Ok(gate)
         };
         let printed = built.inspect_err(|error: &String| print::error(&indented(error)));
         Some(printed.err_into().boxed())
