@@ -23,6 +23,26 @@ impl Session {
     }
 }
 
+/// A rule that is added while a server runs has no effect before its restart.
+#[tokio::test]
+async fn changed_configuration_is_named_in_reports() {
+    let bench = Workbench::demo();
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let file = bench.path().join("callgate.json");
+    let first = std::fs::read_to_string(&file).expect("a file");
+    let run = async || session.result("run_script", json!({ "code": "return 3" })).await.1;
+    assert_eq!(run().await, "3\n");
+    let mut denying: serde_json::Value = serde_json::from_str(&first).expect("JSON");
+    denying["permissions"]["deny"] = json!(["ticketing_*"]);
+    for changed in [denying.to_string(), format!("{first} ")] {
+        bench.write("callgate.json", &changed);
+        let said = run().await;
+        assert!(said.contains("the configuration has changed since"), "{said}");
+    }
+    bench.write("callgate.json", &first);
+    assert_eq!(run().await, "3\n");
+}
+
 #[tokio::test]
 async fn unfinished_run_can_be_fetched_with_wait() {
     for version in ERAS {

@@ -12,7 +12,7 @@ use callgate::faces::{Connect, LedgerOptions, Skill, WorkerProgram, Workers};
 use callgate::question::ask_with;
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{Answer, CancellationToken, Gate, GateBuilder, Rules, ServerState, Status};
-use callgate_serve::config::{ServeConfig, ToolMode};
+use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
 use callgate_text::{indented, one_line};
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
@@ -273,6 +273,7 @@ pub fn run_limits(config: Option<&Config>, flags: &LimitArgs) -> Limits {
 pub fn serve_options(loaded: &Loaded, flags: &ServeArgs) -> ServeConfig {
     let mut options = loaded.serve.clone();
     options.asks = !flags.permissions.yes;
+    options.file = ConfigFile::at(&loaded.config.path);
     options.answer_time = flags.answer_time.unwrap_or(options.answer_time);
     options.wait = flags.wait.unwrap_or(options.wait);
     options.mode = flags.mode.unwrap_or(options.mode);

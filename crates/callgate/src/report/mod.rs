@@ -73,6 +73,17 @@ pub struct RunReport {
     pub total_ms: u64,
 }
 
+impl RunReport {
+    /// Adds a warning that is about no line of the script.
+    #[doc(hidden)]
+    pub fn warn(&mut self, message: &str) {
+        self.warnings.push(Warning {
+            line: None,
+            message: message.to_owned(),
+        });
+    }
+}
+
 /// A report is an error where [`Gate::preview`](crate::Gate::preview) returns it.
 impl std::error::Error for RunReport {}
 

@@ -2,6 +2,7 @@
 //! clients see.
 
 mod bearer;
+mod file;
 mod http;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 pub use bearer::{MIN_TOKEN, TOKEN_OF_ONE};
+pub use file::ConfigFile;
 pub use http::{ALGORITHMS, HttpConfig, RateConfig, ResourceConfig};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 pub use values::{InvalidValue, address, host, origin, parse_share};
@@ -38,6 +40,9 @@ pub struct ServeConfig {
     /// (`elicitation`); otherwise the gate's asker is asked. Not in the file.
     #[serde(skip)]
     pub asks: bool,
+    /// The configuration file. Reports warn if it has changed. Not in the file.
+    #[serde(skip)]
+    pub file: Option<ConfigFile>,
     /// The tools of clients that do not choose a mode. Flag: `--mode`. Default: `code`.
     pub mode: ToolMode,
     /// The context of the model.
@@ -69,6 +74,7 @@ impl Default for ServeConfig {
     fn default() -> Self {
         Self {
             asks: true,
+            file: None,
             mode: ToolMode::default(),
             context: ContextConfig::default(),
             tools_ttl: Duration::from_secs(300),

@@ -62,6 +62,10 @@ const END_TIME: Duration = Duration::from_secs(5);
 /// The time that a request waits beyond the limit of its call or search.
 const EXTRA_TIME: Duration = Duration::from_secs(60);
 
+/// The warning of a report if the configuration has changed.
+const CHANGED: &str = "the configuration has changed since this server started, and the change has \
+                       no effect yet: tell the user to restart this server";
+
 /// A `tools/call` of a client.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolRequest<'a> {
@@ -342,8 +346,12 @@ impl Runs {
             request = request.asker(asker);
         }
         let id = run.id.clone();
+        let file = self.options.file.clone();
         self.spawn(run, async move {
-            let report = gate.run(request).await;
+            let mut report = gate.run(request).await;
+            if file.is_some_and(|file| file.has_changed()) {
+                report.warn(CHANGED);
+            }
             (Outcome::of_script(&report, &id), report)
         })
     }
