@@ -90,7 +90,8 @@ impl Ruling {
             );
         }
         let again = match self.answer {
-            Some(Answer::Late | Answer::Dismissed | Answer::Unclear) => "calling again asks again",
+            Some(Answer::Late | Answer::Unclear) => "calling again asks again",
+            // Clients without a person answer so at once.
             _ => "calling again will not help",
         };
         let word = shell_word(function);
@@ -125,7 +126,7 @@ impl fmt::Display for Ruling {
             Some(Answer::Dismissed) => {
                 write!(
                     f,
-                    "{decision}, and the question was closed without an answer"
+                    "{decision}, and the client gave no answer; perhaps nobody was asked"
                 )
             }
             Some(Answer::Unclear) => {
@@ -236,7 +237,7 @@ mod tests {
             "calling again asks again",
         );
         for (answer, expected) in [
-            (Answer::Dismissed, "calling again asks again"),
+            (Answer::Dismissed, "calling again will not help"),
             (Answer::Unclear, "calling again asks again"),
             (Answer::Failed, "calling again will not help"),
         ] {
