@@ -120,6 +120,18 @@ impl Condition {
         .unwrap_or(Judged::Holds)
     }
 
+    /// What it permits, in words for a caller: `path /data/out/**`.
+    pub(crate) fn in_short(&self) -> String {
+        let at = self.at.as_str().trim_start_matches('/');
+        match (&self.glob, &self.is_in) {
+            (Some(glob), _) if self.count() == 1 => format!("{at} {}", glob.as_str()),
+            (_, Some(values)) if self.count() == 1 => {
+                format!("{at} one of {}", Value::from(values.clone()))
+            }
+            _ => self.to_string().trim_start_matches('/').to_owned(),
+        }
+    }
+
     fn tests_in_words(&self) -> Vec<String> {
         let exists = |exists| if exists { "exists" } else { "does not exist" };
         [

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::condition::Condition;
 use crate::decision::{Because, Decision, Permission};
 use crate::facts::CallFacts;
 use crate::grants::{Answer, Inapplicable, Scope};
@@ -153,6 +154,21 @@ impl Rules {
             (_, _) => (Verdict::Ask, Because::NoRule),
         };
         doubts.conclude(verdict, because)
+    }
+
+    /// The arguments with which rules allow calls of a tool, in words: a text for each rule that has
+    /// conditions on them. `facts` are without arguments.
+    #[doc(hidden)]
+    pub fn allowed_arguments(&self, facts: &CallFacts<'_>) -> Vec<String> {
+        let depends =
+            |rule: &&Arc<Rule>| rule.effect.widens() && rule_match(rule, facts) == Match::Depends;
+        let rules = self.rules.iter().filter(depends);
+        rules
+            .map(|rule| {
+                let conditions = rule.arguments.iter().map(Condition::in_short);
+                conditions.collect::<Vec<_>>().join(" and ")
+            })
+            .collect()
     }
 
     /// True if an ask rule of this run matches the call, so that answers from before the run do not

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use callgate_catalog::Detail;
 use callgate_gate::{DryRun, GrantStoreError};
-use callgate_policy::{Grant, Pattern, Verdict};
+use callgate_policy::{Because, Effect, Grant, Pattern, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_schema::Declared;
 use callgate_servers::{Audience, Phase, Status};
 use callgate_text::{is_invisible, label};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
@@ -288,6 +289,33 @@ impl<'a> GateView<'a> {
         self.0
             .live
             .denial(&self.0.setup.rules.calls, catalog.get(function)?)
+    }
+
+    /// True if a person is asked before every call of this tool, whatever its arguments.
+    pub fn asks(&self, function: &str) -> bool {
+        let catalog = self.0.live.catalog();
+        let tool = catalog.get(function);
+        let decide = |tool| self.0.live.decision(&self.0.setup.rules.calls, tool);
+        tool.map(decide).is_some_and(|decision| {
+            decision.verdict == Verdict::Ask && !matches!(decision.because, Because::Depends(_))
+        })
+    }
+
+    /// The arguments with which calls of this tool are allowed, such as `path /data/out/**`, if a
+    /// person is asked before all its other calls.
+    pub fn allowed_arguments(&self, function: &str) -> Option<String> {
+        let catalog = self.0.live.catalog();
+        let tool = catalog.get(function)?;
+        let rules = &self.0.setup.rules.calls;
+        let Because::Depends(rule) = self.0.live.decision(rules, tool).because else {
+            return None;
+        };
+        if !matches!(rule.effect, Effect::Allow | Effect::Grant) {
+            return None;
+        }
+        let is_trusted = self.0.live.connections.is_trusted(&tool.definition.server);
+        let facts = tool.facts(is_trusted, Timestamp::now());
+        Some(rules.allowed_arguments(&facts).join(" or "))
     }
 
     /// True if scripts can use `mcp.extract`: there is a model for it, here or at the caller,
