@@ -128,6 +128,7 @@ impl Searcher {
             let tool = catalog.get(&hit.function);
             hit.denied = tool.and_then(|tool| self.live.denial(rules, tool));
         }
+        found.hits.sort_by_key(|hit| hit.denied.is_some());
         if found.is_poor {
             notes.insert(0, "no good match; these are the nearest".to_owned());
         }
