@@ -37,7 +37,8 @@ async fn each_mode_has_its_tools() {
         "ticketing_listIssues",
     ];
     let rows: [(&[&str], &[&str]); 4] = [
-        (&[], &scripts),
+        // The description has more than 2,000 characters.
+        (&[], &[scripts, FINDERS].concat()),
         (&["--context-window", "1000"], &[scripts, FINDERS].concat()),
         (&["--mode", "discovery"], &discovery),
         (&["--mode", "native"], &native),
@@ -47,7 +48,10 @@ async fn each_mode_has_its_tools() {
     servers["later"] = odd("many");
     servers["later"]["connect"] = "manual".into();
     let more = Workbench::new(servers);
+    let empty = Workbench::new(json!({}));
     for version in [OLD, NEWEST] {
+        let session = client(&empty, &version, &[]).await;
+        assert_eq!(names(&session).await, scripts, "{version}");
         for (flags, expected) in &rows {
             let session = client(&bench, &version, flags).await;
             assert_eq!(names(&session).await, *expected, "{version} {flags:?}");
@@ -90,13 +94,15 @@ async fn declarations_in_description_fit_the_context_budget() {
     }));
     for (case, not_shown) in cases(
         r#"
-        ["200000", "COMPLETE: all 2 functions declared here."] → PARTIAL
-        ["200000", "declare function ticketing_listIssues("] → ticketing_listIssues({
-        ["9000", "COMPLETE: 3 functions in 2 servers, "] → declare function
-        ["9000", "ticketing_listIssues({ "] → PARTIAL
-        ["5000", "PARTIAL: 3 functions in 2 servers, by name."] → ticketing_listIssues(
-        ["5000", "- ticketing (2 tools, 1 denied)\n  ticketing_listIssues\n"] → COMPLETE
-        ["500", "PARTIAL: 3 functions in 2 servers, not shown here."] → ticketing_listIssues
+        ["200000", "3 functions in 2 servers, declared at the end of this text. "] → COMPLETE
+        ["200000", "declare function ticketing_listIssues("] → PARTIAL
+        ["200000", "- ticketing (2 tools, 1 denied): ticketing_listIssues\n"] → PARTIAL
+        ["9000", ", as name(input): result type"] → declare function
+        ["9000", "ticketing_listIssues({"] → PARTIAL
+        ["5000", "PARTIAL: 3 functions in 2 servers, 1 of them declared at the end "] → COMPLETE
+        ["5000", "ticketing_listIssues({"] → logging_getLogs(
+        ["5000", "- logging (1 tool): logging_getLogs\n"] → declare function
+        ["500", "PARTIAL: 3 functions in 2 servers, none declared here."] → ticketing_listIssues
         ["500", "- ticketing (2 tools, 1 denied)\n"] → COMPLETE"#,
     ) {
         let [window, shown] = [0, 1].map(|at| case[at].as_str().expect("a text"));
@@ -115,13 +121,18 @@ async fn declarations_in_description_fit_the_context_budget() {
     }
 }
 
-/// With hundreds of tools, no declaration is inlined in the texts that a model starts with.
+/// The first characters of a description, which every client shows.
+fn start(text: &str) -> String {
+    text.chars().take(2000).collect()
+}
+
+/// With hundreds of tools, the names and declarations that a model starts with fit the budget.
 #[tokio::test]
-async fn hundreds_of_tools_cost_few_tokens() {
+async fn hundreds_of_tools_cost_no_more_than_the_budget() {
     for (servers, mode, max) in [
-        (12, "code", 1000),
-        (25, "code", 1000),
-        (25, "discovery", 500),
+        (12, "code", 7000),
+        (25, "code", 7000),
+        (25, "discovery", 2500),
     ] {
         let names = (0..servers).map(|number| (format!("records{number}"), odd("many")));
         let bench = Workbench::new(names.collect::<serde_json::Map<_, _>>().into());
@@ -133,14 +144,113 @@ async fn hundreds_of_tools_cost_few_tokens() {
         let tokens = tokens(&listed);
         assert!(tokens <= max, "{tokens} tokens in mode {mode}: {listed:#?}");
         let text = description(&listed, &listed[0].name);
-        assert!(text.contains("records0"), "{text}");
-        // A call shows the form.
-        assert!(text.matches("records0_").count() <= 1, "{text}");
+        assert!(text.contains("records0_search_records_39"), "{text}");
         if mode == "code" {
             let tools = 40 * servers;
             let begin = format!("PARTIAL: {tools} functions in {servers} servers");
-            assert!(text.contains(&begin), "{text}");
+            for shown in [&*begin, "`await records0_", "search_tools", "records9"] {
+                assert!(start(&text).contains(shown), "{shown}: {text}");
+            }
             assert!(text.contains("- mcp.extract("), "{text}");
+        }
+    }
+}
+
+/// Large servers do not keep the functions of small ones from being declared, nor their own from
+/// being named.
+#[tokio::test]
+async fn small_servers_are_declared_beside_large_ones() {
+    for large in [["archive", "museum"], ["people", "zoo"]] {
+        let mut servers = demo();
+        for name in large {
+            servers[name] = odd("many");
+        }
+        let bench = Workbench::new(servers);
+        let session = client(&bench, &OLD, &[]).await;
+        let text = description(&session.tools().await, "run_script");
+        for declared in [
+            "\nlogging_getLogs({",
+            "\nticketing_createIssue({",
+            "\nticketing_listIssues({",
+        ] {
+            assert!(text.contains(declared), "{declared}: {text}");
+        }
+        let begin = "PARTIAL: 83 functions in 4 servers, ";
+        for shown in [
+            begin,
+            "search_tools",
+            "- logging (1 tool): logging_getLogs\n",
+        ] {
+            assert!(start(&text).contains(shown), "{shown}: {text}");
+        }
+        for name in large {
+            assert!(
+                start(&text).contains(&format!("- {name} (40 tools)")),
+                "{text}"
+            );
+            let last = format!("{name}_search_records_39");
+            assert!(text.contains(&last), "{text}");
+        }
+    }
+}
+
+/// Servers that are down take one line, without reasons.
+#[tokio::test]
+async fn unavailable_servers_take_one_line() {
+    for down in [["gone", "lost"], ["absent", "broken"]] {
+        let mut servers = demo();
+        for name in down {
+            servers[name] = json!({ "command": format!("/no/such/{name}-program") });
+        }
+        let bench = Workbench::new(servers);
+        let session = client(&bench, &NEWEST, &[]).await;
+        let text = description(&session.tools().await, "run_script");
+        let line = format!("Not available now: the functions of {} (", down.join(", "));
+        assert_eq!(text.matches(&line).count(), 1, "{text}");
+        assert!(!text.contains("-program"), "{text}");
+    }
+}
+
+/// A client whose user cannot be asked is told at the start, and by searches, which calls fail.
+#[tokio::test]
+async fn needed_approval_is_told_where_nobody_can_be_asked() {
+    for (condition, shown) in [
+        (
+            json!({ "at": "/title", "glob": "Weekly **" }),
+            "title Weekly **",
+        ),
+        (
+            json!({ "at": "/priority", "in": ["low", "medium"] }),
+            "priority one of [\"low\",\"medium\"]",
+        ),
+    ] {
+        let rule = json!({ "tool": "ticketing_createIssue", "arguments": [condition] });
+        let bench = Workbench::with_config(json!({
+            "mcpServers": demo(), "permissions": { "allow": [rule, "ticketing_listIssues"] },
+        }));
+        let asks = "NEED APPROVAL, and here nobody can be asked, so these fail: logging_getLogs.\n";
+        let only = format!("ONLY WITH: ticketing_createIssue: {shown}\n");
+        for version in [OLD, NEWEST] {
+            for (mode, tool) in [("code", "run_script"), ("discovery", "search_tools")] {
+                for can_be_asked in [false, true] {
+                    let mut user = User::new(&version, &[]);
+                    if !can_be_asked {
+                        user.can = can(json!({}));
+                    }
+                    let session = connect(&bench, user, &["--mode", mode]).await;
+                    let listed = session.tools().await;
+                    let mut texts = vec![description(&listed, tool)];
+                    let query = json!({ "query": "create issue, get logs" });
+                    texts.push(session.result("search_tools", query).await.1);
+                    let functions = ["ticketing_createIssue", "logging_getLogs"];
+                    let names = json!({ "names": functions });
+                    texts.push(session.result("get_tool_details", names).await.1);
+                    for text in texts {
+                        let told = [text.contains(asks), text.contains(&only)];
+                        assert_eq!(told, [!can_be_asked; 2], "{version} {mode}: {text}");
+                    }
+                }
+            }
         }
     }
 }
@@ -365,6 +475,9 @@ async fn a_denied_tool_is_found_and_marked_everywhere() {
             "{tool}: {text}"
         );
     }
+    // Others come first, although they match less.
+    let (_, text) = session.result("search_tools", find("names")).await;
+    assert!(text.starts_with("ticketing_createIssue\n"), "{text}");
     let script = "const { tools } = await mcp.searchTools('list issues', { detail: 'signatures' });
         const details = await mcp.getToolDetails(['ticketing_listIssues', 'logging_getLogs']);
         const found = tools.find(tool => tool.name === 'ticketing_listIssues');

@@ -34,8 +34,9 @@ async fn said(session: &Session, query: &str) -> (String, Vec<Value>) {
 }
 
 const PICKS: Model = Model::Says(r#"["ticketing_listIssues", "rm_rf"]"#);
-const PICKED: &str =
-    "ticketing_listIssues\nnote: 1 of the names that the model gave are not tools\n";
+const PICKED: &str = "ticketing_listIssues\n\
+    NEED APPROVAL, and here nobody can be asked, so these fail: ticketing_listIssues.\n\
+    note: 1 of the names that the model gave are not tools\n";
 
 #[tokio::test]
 async fn client_model_picks_the_tools() {

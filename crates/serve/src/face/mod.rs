@@ -1,5 +1,6 @@
 //! The MCP server that a client sees: its tools, and where their calls go.
 
+mod approvals;
 mod call_tool;
 mod declared;
 mod mode;
@@ -43,6 +44,7 @@ use crate::arguments::quoted;
 use crate::config::ToolMode;
 use crate::runs::{Client, ClientAsker, Purpose, Roots, ToolRequest, log_level, resources};
 
+use approvals::can_ask;
 use call_tool::ToolCall;
 use search::ToolSearch;
 use tool_array::ToolArray;
@@ -215,15 +217,16 @@ impl Session {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
+        let can_ask = can_ask(&self.service.options, request.client);
         if !search.is_by_model(&gate) || !request.client.capabilities.sampling {
-            return Ok(answer(search.run(&gate).await));
+            return Ok(answer(search.run(&gate, can_ask).await));
         }
         let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
         let searching = Arc::clone(&gate);
         let work = |asker: Arc<ClientAsker>| async move {
             // The client's model picks, before the configured one.
             search.request.caller = Some(asker);
-            Ok(result(search.run(&searching).await))
+            Ok(result(search.run(&searching, can_ask).await))
         };
         let purpose = Purpose::new(Purpose::SEARCH, &described);
         let runs = &self.service.runs;
@@ -245,7 +248,10 @@ impl Session {
             own_tools::RUN_SCRIPT => return runs.run_script(gate, request).await,
             own_tools::WAIT => return runs.wait(request).await,
             own_tools::SEARCH_TOOLS => return self.search(gate, request, full).await,
-            own_tools::GET_TOOL_DETAILS => search::get_tool_details(&gate, given, full),
+            own_tools::GET_TOOL_DETAILS => {
+                let can_ask = can_ask(&self.service.options, request.client);
+                search::get_tool_details(&gate, given, full, can_ask)
+            }
             own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
             own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
             own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,

@@ -5,6 +5,7 @@ use callgate::{Gate, SearchRequest};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 
+use super::approvals::Approvals;
 use super::declared::first_that_fit;
 use super::own_tools::{self, GET_TOOL_DETAILS, SEARCH_TOOLS};
 use super::texts::count;
@@ -56,7 +57,8 @@ impl ToolSearch {
         gate.view().search_way(self.request.by) == SearchBy::Model
     }
 
-    pub(crate) async fn run(self, gate: &Gate) -> Result<String, String> {
+    /// Searches. `can_ask`: somebody can be asked to approve calls.
+    pub(crate) async fn run(self, gate: &Gate, can_ask: bool) -> Result<String, String> {
         let found = gate.search(&self.request).await;
         let found = found.map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
         let hits = found.hits.iter().map(|hit| hit.function.as_str());
@@ -72,6 +74,7 @@ impl ToolSearch {
         } else {
             described(gate, self.detail, &hits)
         };
+        text += &Approvals::of(gate, &hits, can_ask).lines();
         for note in notes {
             text += &format!("note: {note}\n");
         }
@@ -79,11 +82,13 @@ impl ToolSearch {
     }
 }
 
-/// Answers `get_tool_details`. `full`: the form of the declarations.
+/// Answers `get_tool_details`. `full`: the form of the declarations. `can_ask`: somebody can be
+/// asked to approve calls.
 pub(crate) fn get_tool_details(
     gate: &Gate,
     given: Option<&JsonObject>,
     full: Detail,
+    can_ask: bool,
 ) -> Result<String, String> {
     let given: DetailsArguments = own_tools::read(GET_TOOL_DETAILS, given)?;
     let mut known: Vec<&str> = Vec::new();
@@ -102,7 +107,8 @@ pub(crate) fn get_tool_details(
     if known.is_empty() {
         return Err(notes);
     }
-    Ok(described(gate, full, &known) + &notes)
+    let approvals = Approvals::of(gate, &known, can_ask);
+    Ok(described(gate, full, &known) + &approvals.lines() + &notes)
 }
 
 /// Describes the first tools up to the limit of an answer, and lists the names of the others.

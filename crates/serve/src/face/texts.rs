@@ -3,20 +3,26 @@
 
 use std::fmt::Write as _;
 
-use callgate::{Gate, Server, ServerState, ToolInfo};
+use callgate::{Gate, Server, ServerState};
 use callgate_text::label;
 
-use super::declared::{DeclaredFunctions, DetailLevel};
+use super::declared::{DeclaredFunctions, ServerFunctions, shortest_that_fit};
 use super::sample::Sample;
 use crate::config::ToolMode;
 
+/// The characters at the start of a description that every client shows. Claude Code cuts the rest
+/// off.
+const MAX_START: usize = 2000;
 /// The limit of a server's description, in characters.
 const MAX_LINE: usize = 80;
-/// The limit of the lines about servers, if functions are not shown, in bytes.
+/// The limit of a list of servers that has no room, in bytes.
 const MAX_SERVERS: usize = 400;
 /// The limit of the names of denied functions, in bytes.
 const MAX_DENIED: usize = 300;
 
+/// How a model finds functions.
+const FIND: &str = "Find functions with search_tools and read their declarations with \
+                    get_tool_details.";
 /// The line about extraction, for gates that have a model.
 const EXTRACT: &str = "- mcp.extract(text, \"{ id: number; to: string }[]\") makes a small model \
     convert a text to that type; pass many items at once, not one by one.\n";
@@ -37,69 +43,103 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
         _ => {
             "Do a whole job in one run_script call: the script calls tools as functions and \
              prints only what you need to see.\n\
-             If the description of run_script says PARTIAL, find functions with search_tools \
-             first."
+             If there is a search_tools, it finds functions that the description of run_script \
+             does not declare."
         }
     }
 }
 
+/// The description of `run_script`. Its first [`MAX_START`] characters stand alone, because some
+/// clients show no more.
 pub(crate) fn run_script(
     gate: &Gate,
     declared: &DeclaredFunctions,
     servers: &[Server],
     extracts: bool,
 ) -> String {
+    let start = rules(gate, declared);
+    let more = more_rules(extracts);
+    let limited = limits(declared, servers);
+    let code = match declared.code.as_str() {
+        "" => String::new(),
+        code => format!("```ts\n{code}```\n"),
+    };
+    if declared.is_whole() {
+        let text = format!("{start}{more}\n{}\n{limited}{code}", complete(declared));
+        if is_short(&text) {
+            return text;
+        }
+    }
+    let start = format!("{start}\n{}\n", partial(declared));
+    let used = start.chars().count() + limited.chars().count();
+    let room = MAX_START.saturating_sub(used);
+    let (listed, named) = server_list(&declared.servers, room.min(declared.room));
+    let others = other_names(declared, &named);
+    format!("{start}{listed}{limited}{more}{others}{code}")
+}
+
+/// True if every client shows the whole text.
+pub(crate) fn is_short(text: &str) -> bool {
+    text.chars().count() <= MAX_START
+}
+
+/// What a model must know to write a script.
+fn rules(gate: &Gate, declared: &DeclaredFunctions) -> String {
     let limits = gate.limits();
     let sample = declared.sample.as_ref().map(Sample::in_script);
-    let mut text = format!(
+    format!(
         "Run one TypeScript script that does the whole job by calling functions, and console.log \
          only what you need to see.\n\
-         - Functions (the servers' tools) are globals that take one object{}, and as a second \
-         argument {{ signal, timeoutMs }}.\n\
-         - Top-level await and return work. There are Intl, console, timers, URL, TextEncoder, \
-         structuredClone, AbortController and crypto.randomUUID; no imports, fetch, process or \
-         files.\n\
+         - Functions (the servers' tools) are globals that take one object{}.\n\
+         - Top-level await and return work; a returned value is printed as compact JSON. There are \
+         no imports, fetch, process or files.\n\
          - Call independent functions together with Promise.all. Filter, join and count in the \
          script: results stay in the sandbox unless you print or return them.\n\
          - A function that returns unknown gives its text as a string, null if there is none, or \
          {{ content: [...] }} for several blocks; mcp.text(result), mcp.json and mcp.blocks read \
-         it. An integer beyond 2^53 is a bigint. mcp.callTool(name, input) calls a function by \
-         its name.\n\
-         - mcp.emit(result) adds the whole result, its text too, to this tool's answer: for \
-         images, sound and resources.\n{}\
+         it.\n\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
          McpDeniedError; catch it to go on. A denied call will be denied again.\n\
          - Output over {} bytes keeps its head and tail; a script may compute for {} ms; \
          waiting, for functions or timers, is not counted. Each run starts anew: nothing is kept \
          between runs.\n",
         sample.map_or(String::new(), |call| format!(": `{call}`")),
-        if extracts { EXTRACT } else { "" },
         limits.output_bytes,
         limits.script_time.as_millis(),
-    );
-    for server in servers {
-        if declared.level > DetailLevel::Names && matches!(server.state, ServerState::Down { .. }) {
-            let name = line(&server.name);
-            let _ = writeln!(
-                text,
-                "- Not available now: the functions of server {name:?}."
-            );
-        }
+    )
+}
+
+/// What a model may need to write a script.
+fn more_rules(extracts: bool) -> String {
+    format!(
+        "- mcp.emit(result) adds the whole result, its text too, to this tool's answer: for \
+         images, sound and resources.\n\
+         - mcp.callTool(name, input) calls a function by its name. A function's second argument \
+         may be {{ signal, timeoutMs }}. An integer beyond 2^53 is a bigint.\n\
+         - A script can look functions up: (await mcp.searchTools(query)).tools, (await \
+         mcp.getToolDetails(names)).declarations.\n\
+         - There are also Intl, timers, URL, TextEncoder, structuredClone, AbortController and \
+         crypto.randomUUID.\n{}",
+        if extracts { EXTRACT } else { "" },
+    )
+}
+
+/// The lines about functions that cannot be called now, or not in every way.
+fn limits(declared: &DeclaredFunctions, servers: &[Server]) -> String {
+    let mut text = denied(declared) + &declared.approvals.lines();
+    let is_down = |server: &&Server| matches!(server.state, ServerState::Down { .. });
+    let down = servers.iter().filter(is_down);
+    let down: Vec<String> = down.map(|server| line(&server.name)).collect();
+    if !down.is_empty() {
+        let down = cut(&down, ", ", MAX_SERVERS);
+        let _ = writeln!(
+            text,
+            "Not available now: the functions of {down} (only the operator can mend that)."
+        );
     }
-    let _ = writeln!(text, "\n{}", catalog(declared));
-    text += &denied(declared);
     let is_off = |server: &Server| server.state == ServerState::Disabled;
     if servers.iter().any(is_off) {
         text += "Servers that are off have more; see list_servers.\n";
-    }
-    let (lines, code) = if declared.level > DetailLevel::Names {
-        ("", declared.text.as_str())
-    } else {
-        (declared.text.as_str(), "")
-    };
-    text += lines;
-    if !(code.is_empty() && declared.always_on.is_empty()) {
-        let _ = write!(text, "```ts\n{code}{}```\n", declared.always_on);
     }
     text
 }
@@ -107,49 +147,58 @@ pub(crate) fn run_script(
 /// The description of `search_tools` where a model calls tools without a script.
 pub(crate) fn search_tools(plain: &str, declared: &DeclaredFunctions) -> String {
     let (tools, servers) = counts(declared, "tool");
-    let text = format!("{plain} There are {tools} in {servers}:\n{}", declared.text);
-    text + &denied(declared)
+    let (listed, _) = server_list(&declared.servers, declared.room);
+    let text = format!("{plain} There are {tools} in {servers}:\n{listed}");
+    text + &denied(declared) + &declared.approvals.lines()
 }
 
 fn counts(declared: &DeclaredFunctions, noun: &str) -> (String, String) {
-    (count(declared.all, noun), count(declared.servers, "server"))
+    let servers = declared.servers.len();
+    (count(declared.all, noun), count(servers, "server"))
 }
 
-/// The number of functions, and the detail in which they are shown.
-fn catalog(declared: &DeclaredFunctions) -> String {
+/// How the functions are declared if they are not declared with comments.
+fn form(declared: &DeclaredFunctions) -> &'static str {
+    if declared.is_full || declared.declared == 0 {
+        ""
+    } else {
+        ", as name(input): result type"
+    }
+}
+
+/// The number of functions in a text that every client shows whole.
+fn complete(declared: &DeclaredFunctions) -> String {
+    if declared.all == 0 {
+        return "COMPLETE: there are no functions.".to_owned();
+    }
+    let functions = count(declared.declared, "function");
+    let form = form(declared);
+    let details = if declared.is_full {
+        ""
+    } else {
+        "; get_tool_details has descriptions"
+    };
+    format!("COMPLETE: all {functions} declared here{form}{details}.")
+}
+
+/// The number of functions in a text that some client may not show whole, and how to find them.
+fn partial(declared: &DeclaredFunctions) -> String {
     let (all, servers) = counts(declared, "function");
-    let find = "Find functions with search_tools and read their declarations with \
-                get_tool_details; in a script: (await mcp.searchTools(query)).tools, (await \
-                mcp.getToolDetails(names)).declarations.";
-    match declared.level {
-        level if let Some(late) = &declared.late => {
-            let shown = match level {
-                DetailLevel::Full => "declared here",
-                DetailLevel::Signatures => "as name(input): result type",
-                DetailLevel::Names => "by name",
-                DetailLevel::Servers => "not shown here",
-            };
-            match declared.all {
-                0 => format!("PARTIAL: {late}. {find}"),
-                _ => format!("PARTIAL: {all}, {shown}; {late}. {find}"),
-            }
-        }
-        _ if declared.all == 0 => "COMPLETE: there are no functions.".to_owned(),
-        DetailLevel::Full => {
-            let declared = count(declared.all - declared.denied.len(), "function");
-            format!("COMPLETE: all {declared} declared here.")
-        }
-        DetailLevel::Signatures => format!(
-            "COMPLETE: {all} in {servers}, as name(input): result type; \
-             get_tool_details has descriptions."
-        ),
-        level => {
-            let shown = match level {
-                DetailLevel::Names => "by name",
-                _ => "not shown here",
-            };
-            format!("PARTIAL: {all} in {servers}, {shown}. {find}")
-        }
+    let form = form(declared);
+    if declared.is_whole() {
+        return format!(
+            "{all} in {servers}, declared at the end of this text{form}. What you do not see \
+             there: {FIND}"
+        );
+    }
+    let shown = match declared.declared {
+        0 => "none declared here".to_owned(),
+        shown => format!("{shown} of them declared at the end of this text{form}"),
+    };
+    match &declared.late {
+        Some(late) if declared.all == 0 => format!("PARTIAL: {late}. {FIND}"),
+        Some(late) => format!("PARTIAL: {all} in {servers}, {shown}; {late}. {FIND}"),
+        None => format!("PARTIAL: {all} in {servers}, {shown}. {FIND}"),
     }
 }
 
@@ -166,44 +215,86 @@ fn denied(declared: &DeclaredFunctions) -> String {
     format!("DENIED by the configuration, {denied} of {all}: {names}.\n")
 }
 
-/// One line for each server, with the names of its functions.
-pub(crate) fn servers_with_names(servers: &[Server], tools: &[ToolInfo]) -> String {
-    let mut text = String::new();
-    for server in servers {
-        let _ = write!(text, "- {}", server_line(server));
-        let own = tools.iter().filter(|tool| tool.server == server.name);
-        for (at, tool) in own.enumerate() {
-            text += if at == 0 { "\n  " } else { ", " };
-            text += &tool.function;
-        }
-        text.push('\n');
+/// A list of servers in `room` bytes: with the names of their functions as far as they fit, the
+/// shortest first, otherwise with their number and the server's purpose. Marks the servers whose
+/// functions are named.
+fn server_list(servers: &[ServerFunctions], room: usize) -> (String, Vec<bool>) {
+    let length: usize = servers.iter().map(|server| server.line.len() + 3).sum();
+    if length > room.max(MAX_SERVERS) {
+        let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+        let text = cut(&names, ", ", MAX_SERVERS) + "\n";
+        return (text, vec![false; servers.len()]);
     }
-    text
+    let names = servers.iter().map(|server| server.names().len() + 2);
+    let named = shortest_that_fit(&names.collect::<Vec<_>>(), room.saturating_sub(length));
+    let lines = |has_purpose: bool| {
+        let lines = servers.iter().zip(&named).map(|(server, is_named)| {
+            let text = match &server.about {
+                _ if *is_named => server.names(),
+                Some(about) if has_purpose => about.clone(),
+                _ => String::new(),
+            };
+            let colon = if text.is_empty() { "" } else { ": " };
+            format!("- {}{colon}{text}\n", server.line)
+        });
+        lines.collect::<String>()
+    };
+    let mut text = lines(true);
+    if text.len() > room {
+        text = lines(false);
+    }
+    (text, named)
 }
 
-/// One line for each server; if that is too long, one line of names, perhaps cut.
-pub(crate) fn servers(servers: &[Server]) -> String {
-    let lines: Vec<String> = servers.iter().map(server_line).collect();
-    let length: usize = lines.iter().map(|line| line.len() + 3).sum();
-    if length <= MAX_SERVERS {
-        return lines.iter().map(|line| format!("- {line}\n")).collect();
+/// The names of functions that are not declared, without those of servers in `named`, as far as
+/// there is room.
+fn other_names(declared: &DeclaredFunctions, named: &[bool]) -> String {
+    let others = declared.servers.iter().zip(named);
+    let others = others.filter(|(server, is_named)| !server.is_declared && !**is_named);
+    let lines = others.map(|(server, _)| match server.names() {
+        names if names.is_empty() => names,
+        names => format!("- {}: {names}\n", server.name),
+    });
+    let lines: Vec<String> = lines.collect();
+    let lengths: Vec<usize> = lines.iter().map(String::len).collect();
+    let shown = lines
+        .iter()
+        .zip(shortest_that_fit(&lengths, declared.room))
+        .filter(|(_, is_shown)| *is_shown);
+    let names: String = shown.map(|(line, _)| line.as_str()).collect();
+    if names.is_empty() {
+        return names;
     }
+    format!("Further functions by name:\n{names}")
+}
+
+/// The items in one line of `max` bytes, perhaps cut.
+pub(crate) fn cut(items: &[String], separator: &str, max: usize) -> String {
     let mut text = String::new();
-    for (at, server) in servers.iter().enumerate() {
-        let name = line(&server.name);
-        if text.len() + name.len() > MAX_SERVERS {
-            let _ = write!(text, "and {} more", servers.len() - at);
-            break;
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            text += separator;
+            if text.len() + item.len() > max {
+                let _ = write!(text, "and {} more", items.len() - at);
+                break;
+            }
         }
-        text += &name;
-        text += if at + 1 < servers.len() { ", " } else { "" };
+        text += item;
     }
-    text.push('\n');
     text
 }
 
 /// A server in one line.
 pub(crate) fn server_line(server: &Server) -> String {
+    let mut text = short_line(server);
+    if let Some(description) = &server.description {
+        let _ = write!(text, ": {}", line(description));
+    }
+    text
+}
+
+/// A server in one line, without its purpose.
+pub(crate) fn short_line(server: &Server) -> String {
     let mut text = format!("{} ({}", line(&server.name), tool_count(server));
     match &server.state {
         ServerState::Disabled => text.push_str(", off"),
@@ -214,9 +305,6 @@ pub(crate) fn server_line(server: &Server) -> String {
         text.push_str(", list may be old");
     }
     text.push(')');
-    if let Some(description) = &server.description {
-        let _ = write!(text, ": {}", line(description));
-    }
     text
 }
 

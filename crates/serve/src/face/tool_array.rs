@@ -7,7 +7,8 @@ use callgate::{Gate, GateError, Server, ServerState};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
-use super::declared::{DeclaredFunctions, DetailLevel};
+use super::approvals::can_ask;
+use super::declared::DeclaredFunctions;
 use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
 use super::texts;
 use crate::config::{ServeConfig, ToolMode};
@@ -49,6 +50,7 @@ impl ToolArray {
     ) -> Self {
         let servers = gate.servers();
         let tokens = (options.context.window as f64 * options.context.share) as usize;
+        let can_ask = can_ask(options, client);
         let mut names: Vec<&str> = Vec::new();
         let more = servers.iter().any(may_have_more);
         if more {
@@ -58,19 +60,19 @@ impl ToolArray {
             ToolMode::Discovery => {
                 names.extend_from_slice(FINDERS);
                 names.push(CALL_TOOL);
-                let declared = DeclaredFunctions::new(gate, &servers, DetailLevel::Names, tokens);
+                let declared = DeclaredFunctions::by_name(gate, &servers, tokens, can_ask);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
             ToolMode::Native => Self::native(gate, late.is_some(), names, client.is_stateless),
             _ => {
-                let mut declared =
-                    DeclaredFunctions::new(gate, &servers, DetailLevel::Full, tokens);
-                let is_late = late.is_some();
+                let mut declared = DeclaredFunctions::new(gate, &servers, tokens, can_ask);
                 declared.late = late;
                 let extracts = gate.view().extracts(client.capabilities.sampling);
                 let mut tools =
                     own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
-                if declared.level < DetailLevel::Full || more || is_late {
+                let mut described = tools.iter().filter_map(|tool| tool.description.as_deref());
+                let is_shown = declared.is_whole() && described.all(texts::is_short);
+                if !is_shown || !declared.is_full || more {
                     names.extend_from_slice(FINDERS);
                 }
                 tools.extend(own_tools::named(&names));
