@@ -255,6 +255,43 @@ async fn needed_approval_is_told_where_nobody_can_be_asked() {
     }
 }
 
+/// A search shows how the best tools are called and what they are for, so that no look-up follows.
+#[tokio::test]
+async fn search_shows_signatures_of_the_best() {
+    let mut servers = demo();
+    servers["records"] = odd("many");
+    let bench = Workbench::new(servers);
+    for mode in ["code", "discovery"] {
+        let session = client(&bench, &NEWEST, &["--mode", mode]).await;
+        for (query, signature, purpose, names) in [
+            (
+                "create an issue",
+                "ticketing_createIssue({",
+                "\n  File an issue",
+                0,
+            ),
+            (
+                "search records",
+                "records_search_records_",
+                "\n  Searches the records",
+                5,
+            ),
+        ] {
+            let (_, text) = session
+                .result("search_tools", json!({ "query": query }))
+                .await;
+            assert!(text.starts_with(signature), "{query}: {text}");
+            assert!(text.contains(purpose), "{query}: {text}");
+            let is_name = |line: &&str| line.starts_with("records_") && !line.contains('(');
+            assert_eq!(
+                text.lines().filter(is_name).count(),
+                names,
+                "{query}: {text}"
+            );
+        }
+    }
+}
+
 /// A model has no command line and no configuration file.
 #[tokio::test]
 async fn unavailable_server_advice_suits_a_model() {

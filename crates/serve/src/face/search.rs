@@ -14,10 +14,14 @@ use crate::arguments::quoted;
 /// The limit of tools in an answer, in tokens.
 const MAX_TOKENS: usize = 4000;
 const DEFAULT_HITS: usize = 10;
+/// The number of tools that are shown with their signature and purpose by default; others are
+/// named.
+const DEFAULT_SIGNATURES: usize = 5;
 
 pub(crate) struct ToolSearch {
     pub(crate) request: SearchRequest,
-    detail: Detail,
+    /// `None` for the default: signatures of the best, and names.
+    detail: Option<Detail>,
 }
 
 #[derive(Deserialize)]
@@ -44,10 +48,11 @@ impl ToolSearch {
         request.server = given.server;
         request.limit = given.limit.unwrap_or(DEFAULT_HITS);
         let detail = match given.detail.as_deref() {
-            Some("names") => Detail::Name,
-            Some("signatures") => Detail::Signature,
-            Some("full") => full,
-            _ => Detail::Summary,
+            Some("names") => Some(Detail::Name),
+            Some("summaries") => Some(Detail::Summary),
+            Some("signatures") => Some(Detail::Signature),
+            Some("full") => Some(full),
+            _ => None,
         };
         Ok(Self { request, detail })
     }
@@ -72,7 +77,10 @@ impl ToolSearch {
             let searched = count(found.searched, "tool");
             format!("nothing found among {searched}; try other words\n")
         } else {
-            described(gate, self.detail, &hits)
+            match self.detail {
+                Some(detail) => described(gate, detail, &hits),
+                None => best_described(gate, &hits),
+            }
         };
         text += &Approvals::of(gate, &hits, can_ask).lines();
         for note in notes {
@@ -109,6 +117,26 @@ pub(crate) fn get_tool_details(
     }
     let approvals = Approvals::of(gate, &known, can_ask);
     Ok(described(gate, full, &known) + &approvals.lines() + &notes)
+}
+
+/// Describes the best tools by their signature and purpose, up to the limit of an answer, and lists
+/// the names of the others.
+fn best_described(gate: &Gate, functions: &[&str]) -> String {
+    let known = gate.tools();
+    let described = |function: &&str| {
+        let signature = gate.view().declarations_of(Detail::Signature, &[*function]);
+        let tool = known.iter().find(|tool| tool.function == *function);
+        match tool.and_then(|tool| tool.summary.as_deref()) {
+            Some(summary) => format!("{signature}  {summary}\n"),
+            None => signature,
+        }
+    };
+    let best = functions.get(..DEFAULT_SIGNATURES).unwrap_or(functions);
+    let (text, shown) = first_that_fit(best, MAX_TOKENS, |best| {
+        best.iter().map(described).collect()
+    });
+    let others = functions.get(shown..).unwrap_or_default();
+    text + &gate.view().declarations_of(Detail::Name, others)
 }
 
 /// Describes the first tools up to the limit of an answer, and lists the names of the others.
