@@ -101,7 +101,8 @@ async fn tools_are_listed_and_found() {
     assert_eq!(found.functions(), ["ticketing_listIssues"]);
     assert!(found.body["tools"][0]["score"].as_f64() > Some(0.0));
     let found = get(&served, "/v1/tools?query=create%20issue").await;
-    assert_eq!(found.body["tools"][0]["denied"], rule);
+    // Denied tools come last.
+    assert_eq!(found.body["tools"][1]["denied"], rule);
 }
 
 #[tokio::test]

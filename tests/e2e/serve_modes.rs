@@ -268,7 +268,7 @@ async fn search_shows_signatures_of_the_best() {
                 "create an issue",
                 "ticketing_createIssue({",
                 "\n  File an issue",
-                0,
+                5,
             ),
             (
                 "search records",
