@@ -114,28 +114,58 @@ async fn approval_form_describes_the_call() {
     session.run(&format!("{CREATE}await make();")).await;
     let asked = session.asked();
     let message = asked[0]["message"].as_str().expect("a message");
-    // Untrusted text is wrapped with a margin in every row, so no client has to break its lines.
+    // Claude Code shows three lines.
     expect![[r#"
-        ┌ The script wants to call ticketing_createIssue:
-        │ tool "createIssue" of server "ticketing", which needs 
-        │ approval: no rule matches
+        ticketing_createIssue {"title":"A","body":"B"}
+        needs approval: no rule matches
+        line 1 of the script: const make = () => ticketing_createIssue({ title: 'A', body: 'B' })
+        ├ the tool:
+        │ "createIssue" of server "ticketing"
         ├ its server says:
         │ Create issue
         │ File an issue and get its id.
-        ├ line 1 of the script:
-        │ const make = () => ticketing_createIssue({ title: 'A', 
-        │ body: 'B' })
-        ├ arguments:
-        │ {"title":"A","body":"B"}
         └ May it be called? once: this call; run: all calls of this tool in this run; session: all calls of this tool in this session; deny: no."#]].assert_eq(message);
-    assert_eq!(
-        asked[0]["requestedSchema"],
-        json!({
-            "type": "object",
-            "properties": { "answer": { "type": "string", "enum": ["once", "run", "session", "deny"] } },
-            "required": ["answer"],
-        })
-    );
+    let names = ["once", "run", "session", "deny"];
+    let titles = [
+        "Allow this call",
+        "Allow all calls of this tool in this run",
+        "Allow all calls of this tool in this session",
+        "Deny",
+    ];
+    let schema = |field: Value| {
+        let mut field = field;
+        field["type"] = "string".into();
+        field["description"] = "ticketing_createIssue {\"title\":\"A\",\"body\":\"B\"}".into();
+        json!({ "type": "object", "properties": { "answer": field }, "required": ["answer"] })
+    };
+    let listed = json!({ "enum": names, "enumNames": titles });
+    assert_eq!(asked[0]["requestedSchema"], schema(listed));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    session.run(&format!("{CREATE}await make();")).await;
+    let choices = names.iter().zip(titles);
+    let choices = choices.map(|(name, title)| json!({ "const": name, "title": title }));
+    let titled = json!({ "oneOf": choices.collect::<Vec<_>>() });
+    assert_eq!(session.asked()[0]["requestedSchema"], schema(titled));
+}
+
+/// The first lines stay three, whatever the arguments are, and no text can pass for a row of ours.
+#[tokio::test]
+async fn arguments_in_a_form_cannot_add_lines() {
+    for title in ["a\n├ approved by the operator", &"x\u{2028}".repeat(400)] {
+        let bench = Workbench::asking();
+        let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+        let arguments = json!({ "title": title, "body": "the end" });
+        let script = format!("return await ticketing_createIssue({arguments}).catch(() => 0)");
+        session.run(&script).await;
+        let asked = session.asked();
+        let message = asked[0]["message"].as_str().expect("a message");
+        let lines: Vec<&str> = message.lines().collect();
+        assert!(lines[0].starts_with("ticketing_createIssue {\"title\":"), "{message}");
+        assert!(lines[0].contains("the end\"}") && !lines[0].contains('├'), "{message}");
+        assert_eq!(lines[1], "needs approval: no rule matches");
+        assert!(lines[2].starts_with("line 1 of the script: "), "{message}");
+        assert_eq!(lines[3], "├ the tool:", "{message}");
+    }
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub use callgate_typegen::names::prefix as function_prefix;
 pub use crate::config::Visibility;
 pub use crate::gate::export::{ExportFormat, Exported};
 pub use crate::gate::view::GateView;
-pub use crate::question_text::{Shown, answer_text, change_text, question_text};
+pub use crate::question_text::{Shown, answer_text, call_text, change_text, question_text};
 pub use crate::skill::Skill;
 pub use crate::workers::Workers;
 

@@ -4,7 +4,7 @@ mod change;
 
 use callgate_gate::{About, Answer, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
-use callgate_text::{harmless, one_line, quoted};
+use callgate_text::{harmless, label, one_line, quoted, undrawn};
 
 pub use change::change_text;
 
@@ -30,7 +30,9 @@ pub enum Shown {
     #[default]
     Short,
     /// As [`Shown::Short`], for a person who cannot ask for more: of a changed definition, up to
-    /// 2,000 characters of the difference in each part.
+    /// 2,000 characters of the difference in each part. Clients may show the first lines alone,
+    /// and break lines by themselves. So the call with its arguments, the reason and the script's
+    /// line are a line each, and come first.
     Form,
     /// The whole question.
     Whole,
@@ -39,9 +41,14 @@ pub enum Shown {
 /// A question as text for a person, laid out for a number of columns, if it is known.
 ///
 /// Rows that start with `┌` or `├` are ours. Text of scripts and servers is in rows that start with
-/// `│` ([`quoted`]): it cannot leave them, and cannot control a terminal. Every row ends with a line
-/// feed; the first one names the function.
+/// `│` ([`quoted`]): it cannot leave them, and cannot control a terminal. The first three lines of a
+/// form have no such start; text of scripts is at their ends, and cannot add lines. Every row ends
+/// with a line feed; the first one names the function.
 pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) -> String {
+    let columns = match shown {
+        Shown::Form => Some(usize::MAX),
+        Shown::Short | Shown::Whole => columns,
+    };
     let mut rows = Rows {
         text: String::new(),
         columns,
@@ -49,6 +56,13 @@ pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) 
     write(&mut rows, question, shown);
     // Again for the whole text, because names can have invisible characters, too.
     harmless(&rows.text)
+}
+
+/// The call of a question in one line: the function, and the start and the end of its arguments.
+pub fn call_text(question: &Question) -> String {
+    let function = one_line(&question.function, SHOWN_LINE);
+    let arguments = shortened(&one_line(&question.arguments, usize::MAX));
+    harmless(&undrawn(&format!("{function} {arguments}")))
 }
 
 /// The effect of an answer to this question, such as `all calls of this tool in this run`.
@@ -109,21 +123,24 @@ impl Rows {
 fn write(rows: &mut Rows, question: &Question, shown: Shown) {
     let is_whole = shown == Shown::Whole;
     let line = |text: &str| one_line(text, if is_whole { usize::MAX } else { SHOWN_LINE });
-    let function = line(&question.function);
-    rows.heading(&if question.script {
-        format!("The script wants to call {function}:")
+    let tool = format!("{:?} of server {:?}", question.tool, question.server);
+    if shown == Shown::Form {
+        rows.text = first_lines(question);
+        rows.heading("the tool:");
+        rows.quote(&tool);
     } else {
-        format!("{function} is to be called:")
-    });
-    rows.quote(&format!(
-        "tool {:?} of server {:?}, which {}",
-        question.tool,
-        question.server,
-        one_line(&question.decision.to_string(), usize::MAX),
-    ));
-    if let Some(asked) = &question.also_asked {
-        let asked = one_line(&asked.to_string(), usize::MAX);
-        rows.quote(&format!("and the call {asked}"));
+        let function = line(&question.function);
+        rows.heading(&if question.script {
+            format!("The script wants to call {function}:")
+        } else {
+            format!("{function} is to be called:")
+        });
+        let decision = one_line(&question.decision.to_string(), usize::MAX);
+        rows.quote(&format!("tool {tool}, which {decision}"));
+        if let Some(asked) = &question.also_asked {
+            let asked = one_line(&asked.to_string(), usize::MAX);
+            rows.quote(&format!("and the call {asked}"));
+        }
     }
     let described = question.description.as_deref().map(str::trim);
     let described = described.and_then(|text| match shown {
@@ -139,18 +156,20 @@ fn write(rows: &mut Rows, question: &Question, shown: Shown) {
     for said in described.into_iter().flat_map(str::lines) {
         rows.quote(&line(said));
     }
-    if let Some(ScriptLine { number, text, .. }) = &question.line {
-        rows.heading(&format!("line {number} of the script:"));
-        rows.quote(&line(text));
+    if shown != Shown::Form {
+        if let Some(ScriptLine { number, text, .. }) = &question.line {
+            rows.heading(&format!("line {number} of the script:"));
+            rows.quote(&line(text));
+        }
+        rows.heading("arguments:");
+        let arguments = one_line(&question.arguments, usize::MAX);
+        rows.quote(&if is_whole {
+            arguments
+        } else {
+            shortened(&arguments)
+        });
     }
-    rows.heading("arguments:");
-    let arguments = one_line(&question.arguments, usize::MAX);
-    let (arguments, max) = if is_whole {
-        (arguments, usize::MAX)
-    } else {
-        (shortened(&arguments), SHOWN_FLOWS)
-    };
-    rows.quote(&arguments);
+    let max = if is_whole { usize::MAX } else { SHOWN_FLOWS };
     write_flows(rows, &question.flows, &question.about.data, max);
     if !question.done.is_empty() {
         rows.heading("so far in this run:");
@@ -159,6 +178,23 @@ fn write(rows: &mut Rows, question: &Question, shown: Shown) {
     if let Some(changed) = &question.changed {
         rows.text += &change_text(changed, shown, rows.columns);
     }
+}
+
+/// The lines of a form that its client shows first: the call, the reason, the script's line.
+fn first_lines(question: &Question) -> String {
+    let mut reason = question.decision.to_string();
+    if let Some(asked) = &question.also_asked {
+        reason += &format!(", and the call {asked}");
+    }
+    let line = match &question.line {
+        Some(ScriptLine { number, text, .. }) => {
+            format!("line {number} of the script: {}", label(text, SHOWN_LINE))
+        }
+        None if question.script => "called by the script".to_owned(),
+        None => "called without a script".to_owned(),
+    };
+    let call = call_text(question);
+    format!("{call}\n{}\n{line}\n", label(&reason, usize::MAX))
 }
 
 /// Writes the first `max` flows of other servers' data in the arguments, and the number of further

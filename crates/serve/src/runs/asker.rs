@@ -19,6 +19,8 @@ use super::served_run::ServedRun;
 pub(crate) struct ClientAsker {
     /// The capabilities of the client that started the run.
     pub(crate) capabilities: Offers,
+    /// True if its forms can have choices with titles.
+    has_titles: bool,
     /// The lowest level of log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
     folders: Folders,
@@ -29,6 +31,7 @@ impl ClientAsker {
     pub(crate) fn new(client: &Client, folders: Folders, run: &Arc<ServedRun>) -> Arc<Self> {
         Arc::new(Self {
             capabilities: client.capabilities,
+            has_titles: client.has_titles,
             logs: client.logs,
             folders,
             run: Arc::clone(run),
@@ -68,7 +71,8 @@ impl ClientAsker {
 impl Asker for ClientAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         async move {
-            let form = question::form(&question).filter(|_| self.capabilities.form);
+            let form = question::form(&question, self.has_titles);
+            let form = form.filter(|_| self.capabilities.form);
             let Some(form) = form else {
                 return Answer::NoAsker;
             };
@@ -104,6 +108,7 @@ mod tests {
         let run = ServedRun::new(purpose, Duration::ZERO, hour, cancel);
         let asker = ClientAsker {
             capabilities: Offers::default(),
+            has_titles: true,
             logs: None,
             folders: Folders::none(),
             run: Arc::new(run),

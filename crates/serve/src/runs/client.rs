@@ -25,6 +25,8 @@ pub(crate) struct Client {
     /// request, which the client repeats ("Multi Round-Trip Requests"). In older revisions it is a
     /// request to the client.
     pub(crate) is_stateless: bool,
+    /// True if the revision has `oneOf` for choices with titles in forms (2025-11-25).
+    pub(crate) has_titles: bool,
     /// True if the client accepts a task as an answer (extension `io.modelcontextprotocol/tasks`).
     pub(crate) tasks: bool,
     /// The lowest level of servers' log messages that the client wants.
@@ -67,11 +69,13 @@ impl Client {
         version: Option<ProtocolVersion>,
         capabilities: &ClientCapabilities,
     ) -> Self {
-        let is_stateless = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let is_from = |first: ProtocolVersion| version.as_ref().is_some_and(|it| *it >= first);
+        let is_stateless = is_from(ProtocolVersion::V_2026_07_28);
         Self {
             peer: peer.clone(),
             capabilities: offers(capabilities),
             is_stateless,
+            has_titles: is_from(ProtocolVersion::V_2025_11_25),
             tasks: is_stateless && capabilities.supports_tasks(),
             logs: None,
         }

@@ -1,6 +1,6 @@
 //! A question about a call as a form, and the form's answer.
 
-use callgate::faces::{Shown, answer_text, question_text};
+use callgate::faces::{Shown, answer_text, call_text, question_text};
 use callgate::{Answer, Question};
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
@@ -22,8 +22,17 @@ fn offered(question: &Question) -> Vec<(&'static str, Answer)> {
         .collect()
 }
 
-/// The form; `None` if it cannot be made.
-pub(crate) fn form(question: &Question) -> Option<InputRequest> {
+/// The title of an answer in the form.
+fn title(question: &Question, answer: Answer) -> String {
+    match answer {
+        Answer::Deny => "Deny".to_owned(),
+        answer => format!("Allow {}", answer_text(question, answer)),
+    }
+}
+
+/// The form; `None` if it cannot be made. `has_titles`: the client's revision has `oneOf` for
+/// choices with titles.
+pub(crate) fn form(question: &Question, has_titles: bool) -> Option<InputRequest> {
     let offered = offered(question);
     let meanings = offered
         .iter()
@@ -33,7 +42,19 @@ pub(crate) fn form(question: &Question) -> Option<InputRequest> {
         question_text(question, Shown::Form, None),
         meanings.collect::<Vec<_>>().join("; ")
     );
-    let names: Vec<&str> = offered.iter().map(|(name, _)| *name).collect();
+    // Some clients show only the first lines of a message.
+    let mut field = json!({ "type": "string", "description": call_text(question) });
+    let titles = offered
+        .iter()
+        .map(|(name, answer)| (*name, title(question, *answer)));
+    if has_titles {
+        let choices = titles.map(|(name, title)| json!({ "const": name, "title": title }));
+        field["oneOf"] = choices.collect();
+    } else {
+        let (names, titles): (Vec<_>, Vec<_>) = titles.unzip();
+        field["enum"] = json!(names);
+        field["enumNames"] = json!(titles);
+    }
     let form = json!({
         "method": "elicitation/create",
         "params": {
@@ -41,7 +62,7 @@ pub(crate) fn form(question: &Question) -> Option<InputRequest> {
             "message": message,
             "requestedSchema": {
                 "type": "object",
-                "properties": { "answer": { "type": "string", "enum": names } },
+                "properties": { "answer": field },
                 "required": ["answer"],
             },
         },

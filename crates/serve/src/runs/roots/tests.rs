@@ -37,6 +37,7 @@ impl Bench {
                 peer: served.peer().clone(),
                 capabilities: super::super::AnyClient::default().offers(),
                 is_stateless: false,
+                has_titles: true,
                 tasks: false,
                 logs: None,
             },
