@@ -28,6 +28,7 @@ fn inspector_lists_and_calls_code_mode_tools() {
                 json!({ "run": run, "offset": 0, "bytes": 9 }),
                 "line line",
             ),
+            ("cancel_run", json!({ "run": run }), "line line"),
             (
                 "search_tools",
                 json!({ "query": "file an issue" }),

@@ -34,7 +34,7 @@ fn invalid_messages_get_errors_without_side_effects() {
         // Tools that the client does not see are not named.
         (
             json!({ "name": "ticketing_createIssue", "arguments": {} }),
-            "no tool is named \"ticketing_createIssue\"; there are run_script, wait, search_tools, get_tool_details",
+            "no tool is named \"ticketing_createIssue\"; there are run_script, wait, cancel_run, search_tools, get_tool_details",
         ),
     ] {
         let error = &answer(params)["error"];

@@ -200,8 +200,8 @@ async fn runs_wait_for_the_memory_of_the_server() {
     let wait = |run: &str, more: u64| json!({ "run": run, "waitMs": more });
     let (_, said) = session.result("wait", wait(&waits, 200)).await;
     assert!(said.contains("still running as run"), "{said}");
-    let end = json!({ "run": holds, "cancel": true });
-    session.result("wait", end).await;
+    let (_, said) = session.result("cancel_run", json!({ "run": holds })).await;
+    assert!(said.contains("the run was cancelled"), "{said}");
     let (_, said) = session.result("wait", wait(&waits, 60_000)).await;
     assert_eq!(value(&said), "done");
 }

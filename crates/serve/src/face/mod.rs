@@ -246,7 +246,8 @@ impl Session {
         let runs = &self.service.runs;
         Ok(answer(match name {
             own_tools::RUN_SCRIPT => return runs.run_script(gate, request).await,
-            own_tools::WAIT => return runs.wait(request).await,
+            own_tools::WAIT => return runs.wait(request, false).await,
+            own_tools::CANCEL_RUN => return runs.wait(request, true).await,
             own_tools::SEARCH_TOOLS => return self.search(gate, request, full).await,
             own_tools::GET_TOOL_DETAILS => {
                 let can_ask = can_ask(&self.service.options, request.client);

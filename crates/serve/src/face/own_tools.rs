@@ -17,6 +17,7 @@ use crate::runs;
 
 pub(crate) const RUN_SCRIPT: &str = "run_script";
 pub(crate) const WAIT: &str = "wait";
+pub(crate) const CANCEL_RUN: &str = "cancel_run";
 pub(crate) const SEARCH_TOOLS: &str = "search_tools";
 pub(crate) const GET_TOOL_DETAILS: &str = "get_tool_details";
 pub(crate) const LIST_SERVERS: &str = "list_servers";
@@ -40,7 +41,7 @@ static TOOLS: LazyLock<Vec<Tool>> =
 pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
     let of_mode: &[&str] = match mode {
         ToolMode::Discovery | ToolMode::Native => &[CALL_TOOL],
-        _ => &[RUN_SCRIPT, WAIT],
+        _ => &[RUN_SCRIPT, WAIT, CANCEL_RUN],
     };
     [of_mode, FINDERS, SERVER_TOOLS].concat().contains(&tool)
 }
@@ -68,13 +69,15 @@ pub(crate) fn for_scripts(
     extracts: bool,
     wait: Duration,
 ) -> Vec<Tool> {
-    let mut tools = named(&[RUN_SCRIPT, WAIT]);
+    let mut tools = named(&[RUN_SCRIPT, WAIT, CANCEL_RUN]);
     for tool in &mut tools {
         if tool.name == RUN_SCRIPT {
             tool.description = Some(texts::run_script(gate, declared, servers, extracts).into());
             tool.input_schema = Arc::new(runs::run_script_schema(gate.limits(), wait));
-        } else {
+        } else if tool.name == WAIT {
             tool.input_schema = Arc::new(runs::wait_schema(wait));
+        } else {
+            tool.input_schema = Arc::new(runs::cancel_schema());
         }
     }
     tools
@@ -134,7 +137,7 @@ mod tests {
     fn tools_file_covers_every_mode() {
         for mode in [ToolMode::Code, ToolMode::Discovery, ToolMode::Native] {
             let known = TOOLS.iter().filter(|tool| is_in_mode(&tool.name, mode));
-            let expected = if mode == ToolMode::Code { 7 } else { 6 };
+            let expected = if mode == ToolMode::Code { 8 } else { 6 };
             assert_eq!(known.count(), expected);
         }
     }

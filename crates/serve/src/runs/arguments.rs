@@ -31,8 +31,6 @@ pub(crate) struct ScriptArguments {
 pub(crate) struct WaitArguments {
     pub(crate) run: String,
     wait_ms: Option<u64>,
-    #[serde(default)]
-    pub(crate) cancel: bool,
     offset: Option<usize>,
     bytes: Option<usize>,
 }
@@ -87,8 +85,11 @@ impl ScriptArguments {
 }
 
 impl WaitArguments {
-    /// Reads the arguments of a call of `wait`.
-    pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
+    /// Reads the arguments of a call of `wait`, or with `cancels` of `cancel_run`.
+    pub(crate) fn read(given: Option<&JsonObject>, cancels: bool) -> Result<Self, String> {
+        if cancels {
+            return read("cancel_run was not called", &cancel_schema(), given);
+        }
         read("wait was not called", &wait_schema(Duration::ZERO), given)
     }
 
@@ -133,6 +134,15 @@ pub(crate) fn wait_schema(wait: Duration) -> JsonObject {
     let mut schema = schema(include_str!("wait.json"));
     if let Some(properties) = properties_of(&mut schema) {
         set_default_wait(properties, wait);
+    }
+    schema
+}
+
+/// The input schema of `cancel_run`: that of `wait`, with the run alone.
+pub(crate) fn cancel_schema() -> JsonObject {
+    let mut schema = schema(include_str!("wait.json"));
+    if let Some(properties) = properties_of(&mut schema) {
+        properties.retain(|key, _| key == "run");
     }
     schema
 }
@@ -237,17 +247,26 @@ mod tests {
 
     #[test]
     fn wait_arguments_are_read_and_validated() {
-        let given = json!({ "run": "r-1", "waitMs": 0, "cancel": true, "bytes": 5 });
-        let given = WaitArguments::read(given.as_object()).expect("they are good");
-        assert_eq!((given.run.as_str(), given.cancel), ("r-1", true));
+        let given = json!({ "run": "r-1", "waitMs": 0, "bytes": 5 });
+        let given = WaitArguments::read(given.as_object(), false).expect("they are good");
+        assert_eq!(given.run, "r-1");
         assert_eq!(given.wait(), Some(Duration::ZERO));
         let part = Part {
             offset: 0,
             bytes: 5,
         };
         assert_eq!(given.part(), Some(part));
-        let wrong = json!({ "cancel": "yes", "waitMs": -1, "bytes": 0, "id": 1 });
-        let problems = WaitArguments::read(wrong.as_object()).expect_err("they are wrong");
+        // Waiting reads only, so that it cannot cancel.
+        let wrong = json!({ "cancel": true, "waitMs": -1, "bytes": 0, "id": 1 });
+        let problems = WaitArguments::read(wrong.as_object(), false).expect_err("they are wrong");
         assert_eq!(problems.lines().count(), 6, "{problems}");
+        for (given, is_good) in [
+            (json!({ "run": "r-1" }), true),
+            (json!({ "run": "r-1", "waitMs": 0 }), false),
+            (json!({}), false),
+        ] {
+            let read = WaitArguments::read(given.as_object(), true);
+            assert_eq!(read.is_ok(), is_good, "{given}");
+        }
     }
 }

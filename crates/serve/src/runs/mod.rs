@@ -20,7 +20,7 @@ mod store;
 mod tasks;
 mod wait;
 
-pub(crate) use arguments::{report_schema, run_script_schema, wait_schema};
+pub(crate) use arguments::{cancel_schema, report_schema, run_script_schema, wait_schema};
 pub(crate) use asker::ClientAsker;
 pub use caller::AnyClient;
 pub(crate) use client::{Client, OneMessage, log_level};
@@ -186,10 +186,15 @@ impl Runs {
         self.wait_and_answer(&run, waiter).await
     }
 
-    /// Answers a call of `wait`: waits for a detached run.
-    pub(crate) async fn wait(&self, call: ToolRequest<'_>) -> Result<CallToolResponse, ErrorData> {
+    /// Answers a call of `wait`, or with `cancels` of `cancel_run`: waits for a detached run, which
+    /// `cancel_run` ends.
+    pub(crate) async fn wait(
+        &self,
+        call: ToolRequest<'_>,
+        cancels: bool,
+    ) -> Result<CallToolResponse, ErrorData> {
         let request = call.params;
-        let given = match WaitArguments::read(request.arguments.as_ref()) {
+        let given = match WaitArguments::read(request.arguments.as_ref(), cancels) {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong)),
         };
@@ -199,7 +204,7 @@ impl Runs {
         }
         let Some(run) = self.store.get(&given.run) else {
             return Ok(mistake(format!(
-                "there is no run {} to wait for: the id is wrong, run_script returned its result, or \
+                "there is no run {}: the id is wrong, run_script returned its result, or \
                  it ended more than {} s ago",
                 crate::arguments::quoted(&given.run),
                 KEPT_TIME.as_secs()
@@ -208,7 +213,7 @@ impl Runs {
         if request.request_state.is_some() {
             Self::take_answers(&run, request, call.client)?;
         }
-        if given.cancel {
+        if cancels {
             run.cancel.cancel();
         }
         let wait = given.wait().unwrap_or(self.options.wait);
@@ -427,8 +432,7 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> ErrorData {
 fn still_running(run: &ServedRun) -> CallToolResponse {
     let text = format!(
         "The script is still running as run {:?}, for {} s so far ({}).\n\
-         Call the tool wait with {{ \"run\": {:?} }} for its result; add \"cancel\": true to end \
-         it.\n",
+         Call the tool wait with {{ \"run\": {:?} }} for its result, or cancel_run to end it.\n",
         run.id,
         run.since.elapsed().as_secs(),
         run.progress.state(),
