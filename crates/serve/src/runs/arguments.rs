@@ -14,6 +14,9 @@ use crate::arguments::{read, refusal};
 
 /// The default size of a part, in bytes.
 const PART_BYTES: usize = 16 << 10;
+/// The longest wait that a call may ask for, unless a longer one is configured: many clients give up
+/// after 60 s, and the answer is lost.
+const MAX_WAIT: Duration = Duration::from_secs(50);
 /// The limits in the schema that a model sees.
 const SHOWN_LIMITS: [&str; 3] = ["runTimeoutMs", "outputBytes", "waitMs"];
 
@@ -78,9 +81,9 @@ impl ScriptArguments {
         self.limits.tighten(configured)
     }
 
-    /// The time that the request waits for the run.
-    pub(crate) fn wait(&self) -> Option<Duration> {
-        self.limits.wait_ms.map(Duration::from_millis)
+    /// The time that the request waits for the run; `configured` if it names none.
+    pub(crate) fn wait(&self, configured: Duration) -> Duration {
+        wait(self.limits.wait_ms, configured)
     }
 }
 
@@ -90,12 +93,13 @@ impl WaitArguments {
         if cancels {
             return read("cancel_run was not called", &cancel_schema(), given);
         }
-        read("wait was not called", &wait_schema(Duration::ZERO), given)
+        let schema = schema(include_str!("wait.json"));
+        read("wait was not called", &schema, given)
     }
 
-    /// The time that the request waits for the run.
-    pub(crate) fn wait(&self) -> Option<Duration> {
-        self.wait_ms.map(Duration::from_millis)
+    /// The time that the request waits for the run; `configured` if it names none.
+    pub(crate) fn wait(&self, configured: Duration) -> Duration {
+        wait(self.wait_ms, configured)
     }
 
     /// The requested part of the output; `None` if the report is requested.
@@ -107,6 +111,15 @@ impl WaitArguments {
     }
 }
 
+fn wait(ms: Option<u64>, configured: Duration) -> Duration {
+    let wait = ms.map_or(configured, Duration::from_millis);
+    wait.min(max_wait(configured))
+}
+
+fn max_wait(configured: Duration) -> Duration {
+    configured.max(MAX_WAIT)
+}
+
 /// The input schema of `run_script` that a model sees: the code and the most useful limits. Others
 /// are accepted, too.
 pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
@@ -116,7 +129,7 @@ pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
     }
     if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
         properties.retain(|key, _| SHOWN_LIMITS.contains(&key.as_str()));
-        set_default_wait(properties, wait);
+        set_waits(properties, wait);
     }
     schema
 }
@@ -133,7 +146,7 @@ pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
 pub(crate) fn wait_schema(wait: Duration) -> JsonObject {
     let mut schema = schema(include_str!("wait.json"));
     if let Some(properties) = properties_of(&mut schema) {
-        set_default_wait(properties, wait);
+        set_waits(properties, wait);
     }
     schema
 }
@@ -156,9 +169,12 @@ fn script_schema(limits: &Limits) -> JsonObject {
     schema
 }
 
-fn set_default_wait(properties: &mut JsonObject, wait: Duration) {
+/// Shows the default of `waitMs` and its maximum. A longer wait is cut, not refused.
+fn set_waits(properties: &mut JsonObject, wait: Duration) {
     if let Some(Value::Object(property)) = properties.get_mut("waitMs") {
-        property.insert("default".to_owned(), (wait.as_millis() as u64).into());
+        for (key, wait) in [("default", wait), ("maximum", max_wait(wait))] {
+            property.insert(key.to_owned(), (wait.as_millis() as u64).into());
+        }
     }
 }
 
@@ -246,11 +262,32 @@ mod tests {
     }
 
     #[test]
+    fn waits_over_fifty_seconds_are_cut() {
+        let seconds = Duration::from_secs;
+        for (ms, configured, expected) in [
+            (None, 45, 45),
+            (None, 90, 90),
+            (Some(20_000), 45, 20),
+            (Some(90_000), 45, 50),
+            (Some(600_000), 4, 50),
+            (Some(90_000), 80, 80),
+        ] {
+            assert_eq!(wait(ms, seconds(configured)), seconds(expected), "{ms:?}");
+        }
+        for (wait, max) in [(45, 50_000), (120, 120_000)] {
+            let shown = wait_schema(seconds(wait));
+            assert_eq!(shown["properties"]["waitMs"]["maximum"], max);
+        }
+        let long = json!({ "run": "r-1", "waitMs": 90_000 });
+        assert!(WaitArguments::read(long.as_object(), false).is_ok());
+    }
+
+    #[test]
     fn wait_arguments_are_read_and_validated() {
         let given = json!({ "run": "r-1", "waitMs": 0, "bytes": 5 });
         let given = WaitArguments::read(given.as_object(), false).expect("they are good");
         assert_eq!(given.run, "r-1");
-        assert_eq!(given.wait(), Some(Duration::ZERO));
+        assert_eq!(given.wait(Duration::from_secs(45)), Duration::ZERO);
         let part = Part {
             offset: 0,
             bytes: 5,

@@ -104,7 +104,7 @@ impl Runs {
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
-        let wait = given.wait().unwrap_or(self.options.wait);
+        let wait = given.wait(self.options.wait);
         let max_time = given.limits(gate.limits()).run_time;
         let begin = |run: &Arc<ServedRun>, asker| {
             self.begin(Arc::clone(&gate), run, given, Some(asker));
@@ -216,7 +216,7 @@ impl Runs {
         if cancels {
             run.cancel.cancel();
         }
-        let wait = given.wait().unwrap_or(self.options.wait);
+        let wait = given.wait(self.options.wait);
         let mut waiter = Waiter::new(call.client, call.context, &run, wait);
         waiter.owns_run = false;
         let response = self.wait_and_answer(&run, waiter).await?;
