@@ -69,3 +69,21 @@ async fn filesystem_server_works_in_the_client_folders() {
     session.change_roots(&[&second.uri()]).await;
     check(&first, &second, "the second").await;
 }
+
+#[tokio::test]
+async fn client_folders_do_not_replace_configured_ones() {
+    let (own, other) = (Folder::new("its own"), Folder::new("the client's"));
+    // In the server's arguments alone, and for all servers.
+    for roots in [json!([]), json!([own.path])] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "fs": node("server-filesystem", &[&own.path.to_string_lossy()]) },
+            "permissions": { "allow": ["*"] },
+            "roots": roots,
+            "serve": { "roots": "configured" },
+        }));
+        let session = connect_with(&bench, &[other.uri()]).await;
+        let read = read(&session, [&other.path, &own.path]).await;
+        assert!(read[0].to_string().contains("Access denied"), "{read}");
+        assert!(read[1].to_string().contains("its own"), "{read}");
+    }
+}

@@ -64,6 +64,9 @@ pub struct ServeConfig {
     /// The modes that a client over HTTP may choose, besides `mode`. Default: all; none with
     /// `flows`, which see nothing outside of a script.
     pub modes: Option<Vec<ToolMode>>,
+    /// Whose folders a server gets that asks: the client's, or else those of `roots`; with
+    /// `configured` only those of `roots`. Default: `client`.
+    pub roots: RootsFrom,
     /// MCP over HTTP.
     pub http: HttpConfig,
     /// Servers and rules of users over HTTP.
@@ -82,6 +85,7 @@ impl Default for ServeConfig {
             answer_time: Duration::from_secs(600),
             memory: None,
             modes: None,
+            roots: RootsFrom::default(),
             http: HttpConfig::default(),
             users: UsersConfig::default(),
         }
@@ -120,6 +124,17 @@ impl Default for ContextConfig {
             share: 0.02,
         }
     }
+}
+
+/// The folders that servers get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RootsFrom {
+    /// Those of the client, or else those of the file.
+    #[default]
+    Client,
+    /// Those of the file.
+    Configured,
 }
 
 /// The tools that a client of `callgate serve` sees.

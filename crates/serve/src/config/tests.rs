@@ -56,6 +56,8 @@ fn keys_of_serve() {
         row!(r#""answerTime": "1h""#, c => c.answer_time, "3600s"),
         row!(r#""memory": "1GiB""#, c => c.memory, "Some(1073741824)"),
         row!(r#""modes": ["native"]"#, c => c.modes, "Some([Native])"),
+        row!(r#""roots": "configured""#, c => c.roots, "Configured"),
+        row!("", c => c.roots, "Client"),
         row!("", c => (c.http == HttpConfig::default(), c.users == UsersConfig::default()), "(true, true)"),
         row!(r#""http": { "address": "localhost:8080" }"#, c => c.http.address, "Some(127.0.0.1:8080)"),
         row!(r#""http": { "address": "[::1]:0" }"#, c => c.http.address, "Some([::1]:0)"),

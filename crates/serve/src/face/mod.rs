@@ -41,7 +41,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
-use crate::config::ToolMode;
+use crate::config::{RootsFrom, ToolMode};
 use crate::runs::{Client, ClientAsker, Purpose, Roots, ToolRequest, log_level, resources};
 
 use approvals::can_ask;
@@ -73,7 +73,9 @@ impl Session {
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Result<Client, ErrorData> {
-        Client::of_request(context, *self.log_level.lock())
+        let mut client = Client::of_request(context, *self.log_level.lock())?;
+        client.capabilities.roots &= self.service.options.roots == RootsFrom::Client;
+        Ok(client)
     }
 
     /// The mode of the session, or of the stateless request.
@@ -320,6 +322,9 @@ impl ServerHandler for Session {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.service.options.roots == RootsFrom::Configured {
+            return;
+        }
         let client = Client::of_session(&context.peer);
         self.roots.follow(&client, self.service.gate.clone()).await;
     }
