@@ -8,6 +8,7 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayIsArray,
+    DatePrototype,
     Error,
     FunctionPrototype,
     ObjectDefineProperty,
@@ -90,6 +91,8 @@
       value: "global",
       configurable: true,
     });
+    // There is no Temporal.
+    ReflectDeleteProperty(DatePrototype, "toTemporalInstant");
     // Ops that return promises are called through these two.
     lock(FunctionPrototype, "call");
     lock(FunctionPrototype, "apply");

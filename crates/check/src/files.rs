@@ -29,10 +29,11 @@ impl Files {
             ("sandbox.d.ts", SANDBOX),
             ("mcp.d.ts", callgate_typegen::ambient()),
         ];
-        let ours = ours.map(|(name, text)| (name.to_owned(), text));
+        let library = library.map(|(name, text)| (name, text.to_owned()));
+        let ours = ours.map(|(name, text)| (name.to_owned(), without_classes(text)));
         let fixed: Vec<_> = library
             .chain(ours)
-            .map(|(name, text)| (format!("{FOLDER}/{name}"), content(text)))
+            .map(|(name, text)| (format!("{FOLDER}/{name}"), content(&text)))
             .collect();
         let mut names: Vec<&str> = fixed.iter().map(|(path, _)| path.as_str()).collect();
         names.extend([TOOLS, SCRIPT]);
@@ -71,6 +72,50 @@ impl Files {
             _ => return None,
         })
     }
+}
+
+/// Declarations with an interface and a variable in place of each class: TypeScript has no class in
+/// `globalThis`. Only for the texts of this project, where a constructor or a static member is one
+/// line, and a class without a constructor has that of `Error` if it extends a class.
+fn without_classes(text: &str) -> String {
+    let mut parts = text.split("declare class ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (class, rest) = part.split_once("\n}").unwrap_or((part, ""));
+        let (head, body) = class.split_once(" {").unwrap_or((class, ""));
+        let (own, base) = head.split_once(" extends ").unwrap_or((head, ""));
+        let (name, parameters) = own.split_at(own.find('<').unwrap_or(own.len()));
+        // `CustomEvent<T>` of `CustomEvent<T = any>`.
+        let instance = match own.split_once(" = ") {
+            Some((own, _)) => format!("{own}>"),
+            None => own.to_owned(),
+        };
+        let mut creation = "new";
+        let mut arguments = if base.is_empty() {
+            ""
+        } else {
+            "message?: string, options?: ErrorOptions"
+        };
+        let mut members = String::new();
+        let mut statics = String::new();
+        for line in body.lines() {
+            if let Some(given) = line.strip_prefix("  constructor(") {
+                arguments = given.trim_end_matches(");");
+            } else if line == "  private constructor();" {
+                (creation, arguments) = ("abstract new", "");
+            } else if let Some(member) = line.strip_prefix("  static ") {
+                statics.push_str(&format!("  {member}\n"));
+            } else {
+                members.push_str(&format!("{line}\n"));
+            }
+        }
+        out.push_str(&format!(
+            "interface {head} {{{members}}}\n\
+             declare var {name}: ({creation} {parameters}({arguments}) => {instance}) & {{\n\
+             \x20 readonly prototype: {name};\n{statics}}};{rest}"
+        ));
+    }
+    out
 }
 
 fn content(text: &str) -> String {
@@ -138,6 +183,57 @@ mod tests {
         );
         check("realpath", "/a\"b", r#""/a\"b""#);
         assert_eq!(files.answer("writeFile", "/callgate/x"), None);
+    }
+
+    #[test]
+    fn classes_become_interfaces_and_variables() {
+        let check = |text: &str, expected: &str| assert_eq!(without_classes(text), expected);
+        check("type A = 1;\n", "type A = 1;\n");
+        check(
+            "/** One. */
+declare class A {
+  static make(a: {}): A;
+  constructor(a?: { b: 1 });
+  c(
+    d: 1,
+  ): void;
+}
+type B = 1;
+",
+            "/** One. */
+interface A {
+  c(
+    d: 1,
+  ): void;
+}
+declare var A: (new (a?: { b: 1 }) => A) & {
+  readonly prototype: A;
+  make(a: {}): A;
+};
+type B = 1;
+",
+        );
+        check(
+            "declare class A<T = any> extends B {
+  private constructor();
+  readonly c: T;
+}
+declare class D extends Error {
+  d: 1;
+}",
+            "interface A<T = any> extends B {
+  readonly c: T;
+}
+declare var A: (abstract new <T = any>() => A<T>) & {
+  readonly prototype: A;
+};
+interface D extends Error {
+  d: 1;
+}
+declare var D: (new (message?: string, options?: ErrorOptions) => D) & {
+  readonly prototype: D;
+};",
+        );
     }
 
     #[test]

@@ -48,6 +48,12 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
         "new <T>(iterable?: Iterable<T> | null): Set<T>;",
         "new <T = any>(iterable?: Iterable<T> | null): Set<T>;",
     ),
+    // V8 passes the source text of a primitive value, too.
+    (
+        "parse(text: string, reviver?: (this: any, key: string, value: any) => any): any;",
+        "parse(text: string, reviver?: (this: any, key: string, value: any, context: { source?: \
+         string }) => any): any;",
+    ),
     // Undeclared names would make the type `any`.
     (
         "type FormattableTemporalObject = Temporal.PlainDate | Temporal.PlainYearMonth | \

@@ -19,7 +19,7 @@ interface Console {
   trace(...data: unknown[]): void;
   clear(): void;
 }
-declare const console: Console;
+declare var console: Console;
 
 interface Array<T> {
   /** `[].concat(list)` is a list of the same. */
@@ -37,6 +37,22 @@ interface ErrorConstructor {
   captureStackTrace(target: object, leaveOut?: Function): void;
   stackTraceLimit: number;
 }
+interface JSON {
+  /** Stands for this JSON text of a string, number, boolean or null in `JSON.stringify`. */
+  rawJSON(text: string | number | bigint | boolean | null): { readonly rawJSON: string };
+  isRawJSON(value: unknown): value is { readonly rawJSON: string };
+}
+interface Math {
+  sumPrecise(numbers: Iterable<number>): number;
+}
+interface IteratorConstructor {
+  concat<T>(...items: Iterable<T>[]): IteratorObject<T, undefined, unknown>;
+}
+declare namespace Intl {
+  interface Locale {
+    readonly variants: string | undefined;
+  }
+}
 
 declare function setTimeout(callback: (...args: any[]) => unknown, delay?: number, ...args: any[]): number;
 declare function setInterval(callback: (...args: any[]) => unknown, delay?: number, ...args: any[]): number;
@@ -50,7 +66,7 @@ declare function atob(data: string): string;
 declare function btoa(data: string): string;
 declare function structuredClone<T>(value: T, options?: { transfer?: readonly never[] }): T;
 
-declare const crypto: {
+interface Crypto {
   randomUUID(): `${string}-${string}-${string}-${string}-${string}`;
   getRandomValues<
     T extends
@@ -64,13 +80,15 @@ declare const crypto: {
       | BigInt64Array
       | BigUint64Array,
   >(array: T): T;
-};
+}
+declare var crypto: Crypto;
 
-declare const performance: {
+interface Performance {
   now(): number;
   readonly timeOrigin: number;
   toJSON(): { timeOrigin: number };
-};
+}
+declare var performance: Performance;
 
 declare class TextEncoder {
   readonly encoding: "utf-8";
