@@ -71,7 +71,7 @@
     }
     for (let g = 0; g < GIVEN.length; g++) {
       const names = ObjectKeys(GIVEN[g]);
-      for (let i = 0; i < names.length; i++) give(names[i], GIVEN[g][names[i]]);
+      for (let i = 0; i < names.length; i++) give(names[i], GIVEN[g][names[i]], false);
     }
     give("queueMicrotask", (callback) => {
       if (typeof callback !== "function") {
@@ -84,7 +84,7 @@
           shared.fail(error);
         }
       });
-    });
+    }, false);
     ObjectDefineProperty(globalThis.queueMicrotask, "name", { __proto__: null, value: "queueMicrotask" });
     ObjectDefineProperty(globalThis, SymbolToStringTag, {
       __proto__: null,
@@ -100,12 +100,13 @@
     Error.stackTraceLimit = 30;
   };
 
-  function give(name, value) {
+  // Only the functions of tools can be enumerated: `Object.keys(globalThis)` is the list of them.
+  function give(name, value, enumerable) {
     ObjectDefineProperty(globalThis, name, {
       __proto__: null,
       value,
       writable: true,
-      enumerable: false,
+      enumerable,
       configurable: true,
     });
   }
@@ -124,7 +125,9 @@
   shared.prepare = (functions, depth, messageChars) => {
     shared.limits.depth = depth;
     shared.limits.messageChars = messageChars;
-    for (let i = 0; i < functions.length; i++) give(functions[i], shared.makeStub(functions[i]));
+    for (let i = 0; i < functions.length; i++) {
+      give(functions[i], shared.makeStub(functions[i]), true);
+    }
   };
 
   // Calls the script's function and reports its end.

@@ -97,6 +97,22 @@ fn members_beyond_the_library_of_typescript_run() {
     assert_eq!(report["value"]["json"], expected, "{report:#}");
 }
 
+#[test]
+fn keys_of_the_global_object_are_the_functions() {
+    let bench = Workbench::new(json!({ "desk": demo_ticketing(), "other": demo_ticketing() }));
+    let report = bench.report("return Object.keys(globalThis)", &["--check=require"]);
+    let functions = [
+        "desk_createIssue",
+        "desk_listIssues",
+        "other_createIssue",
+        "other_listIssues",
+    ];
+    assert_eq!(report["value"]["json"], json!(functions), "{report:#}");
+    let copied = "return Object.keys({ ...globalThis }).length";
+    let report = bench.report(copied, &["--check=off"]);
+    assert_eq!(report["value"]["json"], 4, "{report:#}");
+}
+
 /// The script passes the check and runs.
 #[track_caller]
 fn check_passes(script: &str) {

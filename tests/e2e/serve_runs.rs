@@ -184,6 +184,10 @@ async fn run_limits_and_server_selection_are_enforced() {
     let fine = only("return (await logging_getLogs({ query: 'x' })).entries?.length ?? 'some'");
     let (_, said) = session.result("run_script", fine).await;
     assert!(!said.contains("may use the tools"), "{said}");
+    let listed = only("return Object.keys(globalThis).map((name) => name.split('_')[0])");
+    let (_, said) = session.result("run_script", listed).await;
+    assert!(said.contains("\"logging\"") && !said.contains("ticketing"), "{said}");
+    assert!(!said.contains("console"), "{said}");
 }
 
 #[tokio::test]
