@@ -279,6 +279,24 @@
     }
   }
 
+  // Maximum members and characters of a name for `textMember`.
+  const MEMBERS = 64, MEMBER_CHARS = 80;
+
+  // `.content` for an object whose one string is in that member.
+  function textMember(value) {
+    if (value === null || typeof value !== "object" || ArrayIsArray(value)) return undefined;
+    const keys = ObjectKeys(value);
+    if (keys.length > MEMBERS) return undefined;
+    let found;
+    for (let i = 0; i < keys.length; i++) {
+      if (typeof value[keys[i]] !== "string") continue;
+      if (found !== undefined || keys[i].length > MEMBER_CHARS) return undefined;
+      found = keys[i];
+    }
+    if (found === undefined) return undefined;
+    return shared.isIdentifier(found) ? `.${found}` : `[${JSONStringify(found)}]`;
+  }
+
   function kindOf(value) {
     if (value === null || value === undefined) return `${value}`;
     if (ArrayIsArray(value)) return "an array";
@@ -371,10 +389,14 @@
       if (result === null) return "";
       const texts = textsIn(result);
       if (texts !== undefined && texts.length > 0) return ArrayPrototypeJoin(texts, "\n");
+      if (texts !== undefined) {
+        throw new TypeError("mcp.text: none of the content is text; look at the result's `content`");
+      }
+      const member = textMember(result);
       throw new TypeError(
-        texts === undefined
+        member === undefined
           ? `mcp.text: the result is ${kindOf(result)} and no text; use it as it is`
-          : "mcp.text: none of the content is text; look at the result's `content`",
+          : `mcp.text: the result is an object; its text is \`result${member}\``,
       );
     },
     json(result) {

@@ -47,3 +47,9 @@ show(() => mcp.blocks({ a: 1 }));
 for (const result of [null, "1", content(text("1"), text("2"))]) show(() => mcp.blocks(result).map(mcp.json));
 show(() => [mcp.text(text("a block")), mcp.text({ type: "resource", resource: { uri: "a:b", text: "b" } })]);
 show(() => mcp.json({ type: "text", more: "of a value" }));
+
+// The text of an object with one string.
+show(() => mcp.text({ size: 3, "a note": "x", tags: ["y"] }));
+show(() => mcp.text({ content: "a value, too" }));
+show(() => mcp.text({ a: "one", b: "two" }));
+show(() => mcp.text({ a: { b: "deep" } }));
