@@ -19,6 +19,15 @@ const MAX_REASONS: usize = 3;
 const SHOWN_NOTES: &[u32] = &[2773, 6210, 6236];
 /// Prefixes of advice about compiler settings.
 const ADVICE: [&str; 2] = ["Do you need to", "Try "];
+/// An operand of arithmetic is no number.
+const NOT_A_NUMBER: &[u32] = &[2362, 2363];
+/// Parts of messages about one value that is used as a number.
+const NUMERIC: &[&str] = &[
+    " cannot be applied to type '",
+    " be used as an index type",
+    "'toFixed' does not exist",
+    "'toPrecision' does not exist",
+];
 /// Too few or too many arguments.
 const WRONG_COUNT: &[u32] = &[2554, 2555];
 
@@ -62,10 +71,62 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     {
         message.push_str(&format!("; it takes `({parameters})`"));
     }
-    if message.contains("bigint") {
-        message.push_str("; Number(…) makes a number of a bigint, without digits beyond 2^53");
+    if let Some(hint) = number_hint(error) {
+        message.push_str("; ");
+        message.push_str(hint);
     }
     shortened(&one_line(&message), MAX_MESSAGE)
+}
+
+/// Advice if a value of a different type is used as a number.
+fn number_hint(error: &Reported) -> Option<&'static str> {
+    let reasons = std::iter::successors(Some(error), |it| it.message_chain.first());
+    let is_used = |ty: &str| {
+        let mut reasons = reasons.clone();
+        reasons.any(|reason| is_used_as_number(&reason.text, ty))
+    };
+    // This error does not say which type the operand has.
+    if NOT_A_NUMBER.contains(&error.code) || is_used("Date") {
+        return Some("date.getTime() is the number of a Date, and Number(text) that of a text");
+    }
+    is_used("bigint").then_some("Number(…) makes a number of a bigint, without digits beyond 2^53")
+}
+
+/// True if a message is about a value of the type `ty`, alone or in a union, in place of a number.
+fn is_used_as_number(text: &str, ty: &str) -> bool {
+    let types = quotes(text);
+    let is = |at: usize, ty: &str| {
+        // A union inside of an object type is not the type of the value.
+        let union = types.get(at).filter(|it| !it.contains(['{', '[', '(', '<']));
+        union.is_some_and(|union| union.split(" | ").any(|member| member == ty))
+    };
+    let instead = |given: usize, needed: usize| is(given, ty) && is(needed, "number");
+    if text.contains(" is not assignable to ") || text.contains(" have no overlap") {
+        instead(0, 1)
+    } else if text.contains(" cannot be applied to types '") {
+        // The first name is the operator.
+        instead(1, 2) || instead(2, 1)
+    } else {
+        NUMERIC.iter().any(|it| text.contains(it)) && (0..types.len()).any(|at| is(at, ty))
+    }
+}
+
+/// The names and types in single quotes in a message.
+fn quotes(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\'') {
+        let (before, from) = rest.split_at(at);
+        let begins = before.is_empty() || before.ends_with([' ', '(', '[']);
+        rest = match quoted(from).filter(|_| begins) {
+            Some((inside, after)) => {
+                found.push(inside);
+                after
+            }
+            None => from.get(1..).unwrap_or_default(),
+        };
+    }
+    found
 }
 
 /// The property that a type lacks, if that is the error.
@@ -200,4 +261,39 @@ fn shortened(text: &str, limit: usize) -> String {
         .get(..text.floor_char_boundary(limit))
         .unwrap_or_default();
     format!("{head}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_values_in_place_of_numbers_are_used_as_numbers() {
+        let check = |text: &str, ty: &str, expected: bool| {
+            assert_eq!(is_used_as_number(text, ty), expected, "{text}");
+        };
+        for (given, needed, expected) in [
+            ("bigint", "number", true),
+            ("number | bigint", "number | undefined", true),
+            ("string", "number | bigint", false),
+            ("number", "bigint", false),
+            ("number | bigint", "string", false),
+            ("{ a: string | bigint | null; }", "number", false),
+        ] {
+            let assigned = format!("Type '{given}' is not assignable to type '{needed}'.");
+            check(&assigned, "bigint", expected);
+            let passed =
+                format!("Argument of type '{given}' is not assignable to parameter of type '{needed}'.");
+            check(&passed, "bigint", expected);
+        }
+        let mixed = "Operator '+' cannot be applied to types 'number' and 'number | bigint'.";
+        check(mixed, "bigint", true);
+        check(mixed, "Date", false);
+        let compared = "Operator '<' cannot be applied to types 'Date' and 'number'.";
+        check(compared, "Date", true);
+        check("Operator '+' cannot be applied to type 'bigint'.", "bigint", true);
+        check("Property 'toFixed' does not exist on type 'number | bigint'.", "bigint", true);
+        check("Property 'length' does not exist on type 'bigint'.", "bigint", false);
+        check("Type 'bigint' cannot be used as an index type.", "bigint", true);
+    }
 }

@@ -19,3 +19,4 @@ declare function wide_set(input: {
   choice: "aaaaaaaaaaaaaaaa" | "bbbbbbbbbbbbbbbb" | "cccccccccccccccc" | "dddddddddddddddd" | "eeeeeeeeeeeeeeee" | "ffffffffffffffff";
 }): Promise<string>;
 declare function part_get(input?: { id?: number }): Promise<{ data: unknown }>;
+declare function count_get(input?: { limit?: number | bigint }): Promise<{ count: number | bigint }>;
