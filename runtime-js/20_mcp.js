@@ -423,9 +423,10 @@
     },
     callTool(name, input = undefined, options = undefined) {
       if (typeof name !== "string" || name.length > NAME_CHARS) {
-        const got = typeof name === "string" ? `${name.length} characters` : `a ${typeof name}`;
+        const got = typeof name === "string" ? `${name.length} characters` : kindOf(name);
+        const how = typeof name === "object" ? "; write mcp.callTool(name, input)" : "";
         return PromiseReject(
-          new TypeError(`mcp.callTool: the name must be a string of at most ${NAME_CHARS} characters, not ${got}`),
+          new TypeError(`mcp.callTool: the name must be a string of at most ${NAME_CHARS} characters, not ${got}${how}`),
         );
       }
       return invoke(name, input, options, mcp.callTool);

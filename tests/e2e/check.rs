@@ -90,6 +90,37 @@ fn unknown_name_error_suggests_the_intended_function() {
 }
 
 #[test]
+fn helpers_of_other_programs_lead_to_those_of_callgate() {
+    let bench = ticketing();
+    check_errors(
+        &bench,
+        "codemode.create_issue({ title: 'a' });\n\
+         text('done');\n\
+         store('a', 1);\n\
+         search('issues');\n\
+         exit();\n\
+         mcp.call('create_issue', {});\n\
+         mcp.invoke(globalThis);\n\
+         mcp.listTools();\n\
+         Temporal.Now;\n\
+         len([]);",
+        expect![[r#"
+            error: cannot find name `codemode.create_issue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `text`: print with console.log; mcp.text(result) is the text of a result
+            error: cannot find name `store`: nothing is kept between scripts; call a tool that stores
+            error: cannot find name `search`: find tools with await mcp.searchTools("what they do")
+            error: cannot find name `exit`: end the script with return or throw
+            error: cannot find name `mcp.call`; did you mean `ticketing_createIssue`? Or call a tool by its name with await mcp.callTool(name, input)
+            error: cannot find name `mcp.invoke`: call a tool by its name with await mcp.callTool(name, input)
+            error: cannot find name `mcp.listTools`: find tools with await mcp.searchTools("what they do")
+            error: cannot find name `Temporal.Now`: use Date, and Intl.DateTimeFormat for time zones
+            error: cannot find name `len`: write .length
+            error: 10 type errors; nothing was run
+        "#]],
+    );
+}
+
+#[test]
 fn javascript_runs_unless_it_uses_a_tool_wrongly() {
     let bench = ticketing();
     let script = "const counts = {}; counts['x'] = 1;\nlet s = ''; s = 1;";

@@ -64,7 +64,10 @@ impl Scope {
         let instead = callgate_script::replacement_for(name);
         Some(match catalog.meant(tool, in_scope) {
             Some(Meant::Functions(functions)) => {
-                Advice::Meant(format!("did you mean {}?", listed(&functions, " or ")))
+                // `mcp.call("fs_read")` could be the function, or a call by name.
+                let by_name = instead.filter(|_| name.starts_with("mcp."));
+                let by_name = by_name.map_or(String::new(), |it| format!(" Or {it}"));
+                Advice::Meant(format!("did you mean {}?{by_name}", listed(&functions, " or ")))
             }
             Some(Meant::Server(server, functions)) => {
                 let names = listed(&functions, ", ");

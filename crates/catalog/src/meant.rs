@@ -8,8 +8,11 @@ use crate::search::{Asked, MAX_ASKED, plain};
 use crate::tool::Tool;
 
 /// Names that other programs put before those of tools and servers.
-const NAMESPACES: [&str; 11] = [
+const NAMESPACES: [&str; 14] = [
     "mcp",
+    "codemode",
+    "default_api",
+    "sandbox",
     "tools",
     "tool",
     "servers",

@@ -286,6 +286,8 @@ fn names_in_other_spellings_find_the_function() {
         ("fs.listFiles", server(list, read)),
         ("mcp.fs.promises.readText", server(read, list)),
         ("client.nothing", Some(Meant::Namespace)),
+        ("codemode.fs_list", functions(&["fs_list"])),
+        ("codemode", Some(Meant::Namespace)),
         ("weather.now", None),
         ("", None),
         ("_._", None),

@@ -9,6 +9,9 @@ use crate::unknown;
 /// Maximum type errors of a script that are shown; further ones are counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
 
+/// An argument of a wrong type.
+const WRONG_ARGUMENT: u32 = 2345;
+
 /// The type errors of one check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
@@ -58,8 +61,16 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
             None | Some(0) => (1, 1),
             Some(line) => (line, column),
         };
-        let rest = script.text.get(byte..).unwrap_or_default();
+        let (before, rest) = script.text.split_at_checked(byte).unwrap_or_default();
         let mut message = message::of(error, rest, &script.declarations);
+        // Other programs take an object with the name and the arguments.
+        let call = before.trim_end().rsplit_once("mcp.callTool");
+        let is_name = |(_, call): (&str, &str)| {
+            call == "(" || (call.starts_with('<') && call.ends_with(">("))
+        };
+        if error.code == WRONG_ARGUMENT && call.is_some_and(is_name) {
+            message.push_str("; write mcp.callTool(name, input)");
+        }
         // Each hint is given once.
         if let Some(hint) = unknown::result_hint(error, rest, script)
             && hinted.insert(hint.clone())

@@ -71,11 +71,21 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     {
         message.push_str(&format!("; it takes `({parameters})`"));
     }
+    if let Some(instead) = crypto_hint(error) {
+        message.push_str(": ");
+        message.push_str(instead);
+    }
     if let Some(hint) = number_hint(error) {
         message.push_str("; ");
         message.push_str(hint);
     }
     shortened(&one_line(&message), MAX_MESSAGE)
+}
+
+/// Advice if the script uses a member of `crypto` that other runtimes have.
+fn crypto_hint(error: &Reported) -> Option<&'static str> {
+    let property = missing_property(error).filter(|_| error.text.contains("on type 'Crypto'."))?;
+    callgate_script::replacement_for(&format!("crypto.{property}"))
 }
 
 /// Advice if a value of a different type is used as a number.

@@ -23,7 +23,7 @@ pub fn replacement_for(name: &str) -> Option<&'static str> {
         "document" | "navigator" | "location" | "alert" | "prompt" | "confirm" => {
             "there is no page; print with console.log, and call tools for other actions"
         }
-        "localStorage" | "sessionStorage" | "indexedDB" => {
+        "localStorage" | "sessionStorage" | "indexedDB" | "store" | "load" | "save" | "recall" => {
             "nothing is kept between scripts; call a tool that stores"
         }
         "setImmediate" => "use queueMicrotask, or setTimeout without a delay",
@@ -32,8 +32,63 @@ pub fn replacement_for(name: &str) -> Option<&'static str> {
             "there is one thread; make concurrent calls with Promise.all"
         }
         "WebAssembly" => "there is no WebAssembly; write the code in TypeScript",
-        "print" => "print with console.log",
+        "print" | "notify" | "display" => "print with console.log",
+        "text" => "print with console.log; mcp.text(result) is the text of a result",
+        "image" => "hand an image to the caller with mcp.emit(content)",
+        "exit" | "quit" => "end the script with return or throw",
+        "sleep" | "delay" => "write await new Promise((done) => setTimeout(done, ms))",
+        "search" | "searchTools" | "search_tools" | "findTools" | "find_tools" | "listTools"
+        | "list_tools" | "ALL_TOOLS" | "mcp.search" | "mcp.find" | "mcp.findTools"
+        | "mcp.search_tools" | "mcp.list" | "mcp.listTools" | "mcp.list_tools" => {
+            "find tools with await mcp.searchTools(\"what they do\")"
+        }
+        "describe" | "getToolDetails" | "get_tool_details" | "mcp.describe" | "mcp.getTool"
+        | "mcp.get_tool_details" => "read declarations with await mcp.getToolDetails(name)",
+        "callTool" | "call_tool" | "use_mcp_tool" | "mcp.call" | "mcp.call_tool" | "mcp.invoke"
+        | "mcp.execute" | "mcp.run" | "mcp.use" => {
+            "call a tool by its name with await mcp.callTool(name, input)"
+        }
+        "Temporal" => "use Date, and Intl.DateTimeFormat for time zones",
+        "crypto.subtle" | "crypto.createHash" | "crypto.createHmac" => {
+            "there are no hashes, keys and ciphers; call a tool for them"
+        }
+        "crypto.randomBytes" | "crypto.randomInt" => {
+            "use crypto.getRandomValues(new Uint8Array(length))"
+        }
+        "True" | "False" | "None" => "write true, false or null",
+        "len" => "write .length",
+        "str" => "write String(value)",
+        "json" => "use JSON.parse and JSON.stringify",
         _ => return None,
+    })
+}
+
+/// First words of Python's own lines, which end with a colon, and a part of each such line.
+const PYTHON: [(&str, &str); 9] = [
+    ("def ", "("),
+    ("async def ", "("),
+    ("class ", ""),
+    ("for ", " in "),
+    ("with ", " as "),
+    ("while True", ""),
+    ("elif ", ""),
+    ("except", ""),
+    ("try:", ""),
+];
+
+/// True if a line is Python. Only for code that is not TypeScript.
+pub(crate) fn is_python(code: &str) -> bool {
+    code.lines().any(|line| {
+        let line = line.trim();
+        let is_list = |names: &str| {
+            let in_list = |c: char| c.is_alphanumeric() || "_., ".contains(c);
+            names.chars().all(in_list)
+        };
+        let opens = |(word, part): &(&str, &str)| line.starts_with(word) && line.contains(part);
+        line.strip_prefix("import ").is_some_and(is_list)
+            || (line.starts_with("from ") && line.contains(" import "))
+            || (line.ends_with(':') && !line.contains('{') && PYTHON.iter().any(opens))
+            || line.contains("print(f\"")
     })
 }
 

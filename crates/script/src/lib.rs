@@ -262,7 +262,11 @@ fn check_runnable(source: &Source, module: &Module) -> Result<(), ScriptError> {
 }
 
 fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
-    source.error(ScriptErrorKind::Syntax, with_count(errors), errors.position)
+    let mut message = with_count(errors);
+    if foreign_apis::is_python(&source.code()) {
+        message = format!("this looks like Python, and scripts are TypeScript: {message}");
+    }
+    source.error(ScriptErrorKind::Syntax, message, errors.position)
 }
 
 fn wrapped_error(code: &str, source_map: &[MappedRange], errors: &SyntaxErrors) -> ScriptError {

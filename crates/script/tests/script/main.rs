@@ -103,7 +103,19 @@ fn long_or_deep_types_are_refused() {
 
 #[test]
 fn globals_of_other_runtimes_get_a_hint() {
-    for name in ["fetch", "process", "Buffer", "__dirname", "eval", "window"] {
+    for name in [
+        "fetch",
+        "process",
+        "Buffer",
+        "__dirname",
+        "eval",
+        "window",
+        "store",
+        "mcp.call",
+        "Temporal",
+        "crypto.subtle",
+        "None",
+    ] {
         let hint = replacement_for(name).unwrap_or_default();
         assert!(!hint.is_empty(), "{name}");
     }

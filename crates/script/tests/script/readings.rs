@@ -75,6 +75,24 @@ fn code_fences_of_every_kind_are_removed() {
 }
 
 #[test]
+fn python_is_named_as_such() {
+    for text in [
+        "import json\nprint(json.dumps(1))",
+        "import os, sys",
+        "from datetime import date\nprint(date.today())",
+        "def total(items):\n    return sum(items)",
+        "notes = await list_notes()\nfor note in notes:\n    print(note)",
+        "print(f\"{1}\")",
+    ] {
+        check_refused(text, "this looks like Python, and scripts are TypeScript: ");
+    }
+    for text in ["import { a }", "for (const x of y) { on:", "class A { def(:"] {
+        let error = prepare(text).expect_err(text);
+        assert!(!error.message().contains("Python"), "{text}");
+    }
+}
+
+#[test]
 fn thinking_text_before_code_is_removed() {
     check_runs(&["<think>\nI call f.\n</think>\nreturn f()"], (4, 8));
     check_runs(
