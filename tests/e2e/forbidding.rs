@@ -64,7 +64,9 @@ fn unmatched_restriction_ends_serve_over_http() {
         json!({ "tools": { "files_listissues": { "visibility": "hidden" } } }),
     ] {
         let served = bench(members).callgate(&["serve", "--http", "127.0.0.1:0"]);
-        let is_said = served.stderr.contains("matches no tool; did you mean \"files_")
+        let is_said = served
+            .stderr
+            .contains("matches no tool; did you mean \"files_")
             && served.stderr.contains("--allow-unmatched-rules");
         assert!(served.code == 2 && is_said, "{served:#?}");
     }

@@ -160,8 +160,14 @@ async fn arguments_in_a_form_cannot_add_lines() {
         let asked = session.asked();
         let message = asked[0]["message"].as_str().expect("a message");
         let lines: Vec<&str> = message.lines().collect();
-        assert!(lines[0].starts_with("ticketing_createIssue {\"title\":"), "{message}");
-        assert!(lines[0].contains("the end\"}") && !lines[0].contains('├'), "{message}");
+        assert!(
+            lines[0].starts_with("ticketing_createIssue {\"title\":"),
+            "{message}"
+        );
+        assert!(
+            lines[0].contains("the end\"}") && !lines[0].contains('├'),
+            "{message}"
+        );
         assert_eq!(lines[1], "needs approval: no rule matches");
         assert!(lines[2].starts_with("line 1 of the script: "), "{message}");
         assert_eq!(lines[3], "├ the tool:", "{message}");

@@ -110,7 +110,11 @@ async fn compressed_bodies_are_refused_by_name() {
     // The first bytes of a gzip file, and a body that is not encoded at all.
     let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03".to_vec();
     for (encoding, body, expected) in [
-        ("gzip", packed, "415 -32600 to nothing: the body has the Content-Encoding \"gzip\""),
+        (
+            "gzip",
+            packed,
+            "415 -32600 to nothing: the body has the Content-Encoding \"gzip\"",
+        ),
         (
             "identity, br",
             hello().to_string().into_bytes(),

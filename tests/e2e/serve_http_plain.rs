@@ -154,7 +154,13 @@ async fn byte_order_mark_before_a_body_is_skipped() {
     let run = http().post(served.url.replace("/mcp", "/v1/run"));
     let run = run.header("Content-Type", "application/json");
     let run = run.body("\u{feff}{\"code\":\"return 6 * 7\"}");
-    let report: Value = run.send().await.expect("an answer").json().await.expect("JSON");
+    let report: Value = run
+        .send()
+        .await
+        .expect("an answer")
+        .json()
+        .await
+        .expect("JSON");
     assert_eq!(report["status"], "completed", "{report}");
     let twice = served.post_text(format!("\u{feff}\u{feff}{}", hello()));
     let twice = said(twice.send().await.expect("an answer")).await;

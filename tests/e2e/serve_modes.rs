@@ -39,7 +39,10 @@ async fn each_mode_has_its_tools() {
     let rows: [(&[&str], &[&str]); 4] = [
         // The description has more than 2,000 characters.
         (&[], &[&scripts[..], &FINDERS].concat()),
-        (&["--context-window", "1000"], &[&scripts[..], &FINDERS].concat()),
+        (
+            &["--context-window", "1000"],
+            &[&scripts[..], &FINDERS].concat(),
+        ),
         (&["--mode", "discovery"], &discovery),
         (&["--mode", "native"], &native),
     ];

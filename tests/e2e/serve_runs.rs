@@ -30,14 +30,22 @@ async fn changed_configuration_is_named_in_reports() {
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let file = bench.path().join("callgate.json");
     let first = std::fs::read_to_string(&file).expect("a file");
-    let run = async || session.result("run_script", json!({ "code": "return 3" })).await.1;
+    let run = async || {
+        session
+            .result("run_script", json!({ "code": "return 3" }))
+            .await
+            .1
+    };
     assert_eq!(run().await, "3\n");
     let mut denying: serde_json::Value = serde_json::from_str(&first).expect("JSON");
     denying["permissions"]["deny"] = json!(["ticketing_*"]);
     for changed in [denying.to_string(), format!("{first} ")] {
         bench.write("callgate.json", &changed);
         let said = run().await;
-        assert!(said.contains("the configuration has changed since"), "{said}");
+        assert!(
+            said.contains("the configuration has changed since"),
+            "{said}"
+        );
     }
     bench.write("callgate.json", &first);
     assert_eq!(run().await, "3\n");
@@ -186,7 +194,10 @@ async fn run_limits_and_server_selection_are_enforced() {
     assert!(!said.contains("may use the tools"), "{said}");
     let listed = only("return Object.keys(globalThis).map((name) => name.split('_')[0])");
     let (_, said) = session.result("run_script", listed).await;
-    assert!(said.contains("\"logging\"") && !said.contains("ticketing"), "{said}");
+    assert!(
+        said.contains("\"logging\"") && !said.contains("ticketing"),
+        "{said}"
+    );
     assert!(!said.contains("console"), "{said}");
 }
 

@@ -67,7 +67,10 @@ impl Scope {
                 // `mcp.call("fs_read")` could be the function, or a call by name.
                 let by_name = instead.filter(|_| name.starts_with("mcp."));
                 let by_name = by_name.map_or(String::new(), |it| format!(" Or {it}"));
-                Advice::Meant(format!("did you mean {}?{by_name}", listed(&functions, " or ")))
+                Advice::Meant(format!(
+                    "did you mean {}?{by_name}",
+                    listed(&functions, " or ")
+                ))
             }
             Some(Meant::Server(server, functions)) => {
                 let names = listed(&functions, ", ");

@@ -107,7 +107,9 @@ fn is_used_as_number(text: &str, ty: &str) -> bool {
     let types = quotes(text);
     let is = |at: usize, ty: &str| {
         // A union inside of an object type is not the type of the value.
-        let union = types.get(at).filter(|it| !it.contains(['{', '[', '(', '<']));
+        let union = types
+            .get(at)
+            .filter(|it| !it.contains(['{', '[', '(', '<']));
         union.is_some_and(|union| union.split(" | ").any(|member| member == ty))
     };
     let instead = |given: usize, needed: usize| is(given, ty) && is(needed, "number");
@@ -292,8 +294,9 @@ mod tests {
         ] {
             let assigned = format!("Type '{given}' is not assignable to type '{needed}'.");
             check(&assigned, "bigint", expected);
-            let passed =
-                format!("Argument of type '{given}' is not assignable to parameter of type '{needed}'.");
+            let passed = format!(
+                "Argument of type '{given}' is not assignable to parameter of type '{needed}'."
+            );
             check(&passed, "bigint", expected);
         }
         let mixed = "Operator '+' cannot be applied to types 'number' and 'number | bigint'.";
@@ -301,9 +304,25 @@ mod tests {
         check(mixed, "Date", false);
         let compared = "Operator '<' cannot be applied to types 'Date' and 'number'.";
         check(compared, "Date", true);
-        check("Operator '+' cannot be applied to type 'bigint'.", "bigint", true);
-        check("Property 'toFixed' does not exist on type 'number | bigint'.", "bigint", true);
-        check("Property 'length' does not exist on type 'bigint'.", "bigint", false);
-        check("Type 'bigint' cannot be used as an index type.", "bigint", true);
+        check(
+            "Operator '+' cannot be applied to type 'bigint'.",
+            "bigint",
+            true,
+        );
+        check(
+            "Property 'toFixed' does not exist on type 'number | bigint'.",
+            "bigint",
+            true,
+        );
+        check(
+            "Property 'length' does not exist on type 'bigint'.",
+            "bigint",
+            false,
+        );
+        check(
+            "Type 'bigint' cannot be used as an index type.",
+            "bigint",
+            true,
+        );
     }
 }

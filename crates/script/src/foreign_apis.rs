@@ -42,7 +42,11 @@ pub fn replacement_for(name: &str) -> Option<&'static str> {
         | "mcp.search_tools" | "mcp.list" | "mcp.listTools" | "mcp.list_tools" => {
             "find tools with await mcp.searchTools(\"what they do\")"
         }
-        "describe" | "getToolDetails" | "get_tool_details" | "mcp.describe" | "mcp.getTool"
+        "describe"
+        | "getToolDetails"
+        | "get_tool_details"
+        | "mcp.describe"
+        | "mcp.getTool"
         | "mcp.get_tool_details" => "read declarations with await mcp.getToolDetails(name)",
         "callTool" | "call_tool" | "use_mcp_tool" | "mcp.call" | "mcp.call_tool" | "mcp.invoke"
         | "mcp.execute" | "mcp.run" | "mcp.use" => {

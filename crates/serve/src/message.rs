@@ -71,7 +71,10 @@ pub(crate) fn wrong_params(method: &str, params: Option<&Value>) -> String {
         (!is_right).then(|| format!("{name:?} must be {kind}"))
     });
     let wrong = wrong.map_or_else(String::new, |wrong| format!(": {wrong}"));
-    format!("the params do not match {}{wrong}", label(method, MAX_METHOD))
+    format!(
+        "the params do not match {}{wrong}",
+        label(method, MAX_METHOD)
+    )
 }
 
 /// [`wrong_params`] of a message that passed [`envelope`].
@@ -224,8 +227,16 @@ mod tests {
                 json!({ "name": "a", "arguments": "{\"secret\":1}" }),
                 ": \"arguments\" must be an object",
             ),
-            ("tools/call", json!({}), ": \"name\" is missing; it is a string"),
-            ("prompts/get", json!({ "name": null }), ": \"name\" must be a string"),
+            (
+                "tools/call",
+                json!({}),
+                ": \"name\" is missing; it is a string",
+            ),
+            (
+                "prompts/get",
+                json!({ "name": null }),
+                ": \"name\" must be a string",
+            ),
             (
                 "initialize",
                 json!({ "protocolVersion": "1", "capabilities": {}, "clientInfo": info }),

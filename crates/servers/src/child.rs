@@ -286,8 +286,16 @@ mod tests {
     async fn missing_interpreter_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text, expected) in [
-            ("moved", "#!/opt/gone/.venv/bin/python3 -E\n", "\"/opt/gone/.venv/bin/python3\""),
-            ("spaced", "#! /usr/local/none/ruby\nputs 1\n", "\"/usr/local/none/ruby\""),
+            (
+                "moved",
+                "#!/opt/gone/.venv/bin/python3 -E\n",
+                "\"/opt/gone/.venv/bin/python3\"",
+            ),
+            (
+                "spaced",
+                "#! /usr/local/none/ruby\nputs 1\n",
+                "\"/usr/local/none/ruby\"",
+            ),
             ("crlf", "#!/bin/sh\r\nexit 0\r\n", "carriage return (CRLF)"),
         ] {
             let path = folder.path().join(name);

@@ -281,8 +281,9 @@ fn warn_of_unreplaced(tree: &Tree<'_>, entry: &Value<'_>) {
                 };
                 let at = value.range().start;
                 let key = tree.subject(at);
-                let message =
-                    format!("{key} has the form \"{form}\", which is not replaced; write \"{ours}\"");
+                let message = format!(
+                    "{key} has the form \"{form}\", which is not replaced; write \"{ours}\""
+                );
                 tree.warning(at, &message);
             }
         }

@@ -297,7 +297,10 @@ mod tests {
                 "\n#\n# Fatal process out of memory: Oilpan: CagedHeap reservation.\n#\n",
             ),
             (libc::SIGABRT, "memory allocation of 4096 bytes failed"),
-            (libc::SIGTRAP, "# Fatal process out of memory: SegmentedTable"),
+            (
+                libc::SIGTRAP,
+                "# Fatal process out of memory: SegmentedTable",
+            ),
         ] {
             let death = Death {
                 status: Some(ExitStatus::from_raw(signal)),

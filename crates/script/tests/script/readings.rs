@@ -86,7 +86,11 @@ fn python_is_named_as_such() {
     ] {
         check_refused(text, "this looks like Python, and scripts are TypeScript: ");
     }
-    for text in ["import { a }", "for (const x of y) { on:", "class A { def(:"] {
+    for text in [
+        "import { a }",
+        "for (const x of y) { on:",
+        "class A { def(:",
+    ] {
         let error = prepare(text).expect_err(text);
         assert!(!error.message().contains("Python"), "{text}");
     }

@@ -74,7 +74,8 @@ impl Guard {
     pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, HttpRefusal> {
         if head_size(parts) > MAX_HEAD {
             let max = MAX_HEAD >> 10;
-            let message = format!("the headers have more than {max} KiB; send fewer or shorter ones");
+            let message =
+                format!("the headers have more than {max} KiB; send fewer or shorter ones");
             let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
             return Err(HttpRefusal::new(status, message));
         }
