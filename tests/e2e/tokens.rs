@@ -131,6 +131,26 @@ async fn refused_token_is_renewed() {
     assert_eq!(seen["renewals with a scope"], json!(null), "{seen:#}");
 }
 
+#[tokio::test]
+async fn refused_login_has_ended() {
+    for quirks in [json!({}), json!({ "noRefresh": true })] {
+        let here = LoggedIn::with(quirks).await;
+        here.guarded.post("forget").await;
+        here.guarded.post("expire").await;
+        let said = here.call("web_read");
+        assert!(said.contains("needs a new login"), "{said}");
+        let status = here.bench.callgate(&["auth", "status", "web"]);
+        let ended = "web: the login has ended; log in again\n";
+        assert!(status.stdout.starts_with(ended), "{status:#?}");
+        assert_eq!(status.code, 1, "{status:#?}");
+        let doctor = here.bench.callgate(&["doctor"]).stdout;
+        assert!(doctor.contains("callgate auth login web"), "{doctor}");
+        assert!(!doctor.contains("\"url\" is right"), "{doctor}");
+        here.log_in(&[]).await;
+        assert!(here.status().starts_with("web: logged in, "));
+    }
+}
+
 /// An earlier version took endpoints from any party that said it was the issuer.
 #[tokio::test]
 async fn login_of_earlier_version_is_refused() {

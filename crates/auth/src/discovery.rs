@@ -107,6 +107,7 @@ impl Found {
             asked: Vec::new(),
             approved: None,
             in_keyring: false,
+            ended: false,
         }
     }
 }

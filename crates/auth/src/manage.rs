@@ -28,6 +28,8 @@ pub struct LoginStatus {
     pub ends_in: Option<Duration>,
     /// True if the access token has ended.
     pub expired: bool,
+    /// True if the login was refused at its last use, so that a person has to log in again.
+    pub ended: bool,
     /// True if the access token can be renewed.
     pub renewable: bool,
     /// True if the tokens are in the system's keyring, and not in the file.
@@ -136,6 +138,7 @@ fn describe(account: &Account, login: Login) -> LoginStatus {
         scopes: login.tokens.scopes,
         ends_in: login.tokens.expires_at.map(seconds_left),
         expired,
+        ended: login.record.ended,
         renewable: login.tokens.refresh_token.is_some(),
         in_keyring: login.record.in_keyring,
         file: account.store.file(),

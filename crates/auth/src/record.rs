@@ -40,6 +40,9 @@ pub(crate) struct Record {
     pub(crate) approved: Option<String>,
     /// True if the tokens are in the system's keyring, and not in the file of the record.
     pub(crate) in_keyring: bool,
+    /// True if the token was refused at its last use and cannot be renewed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ended: bool,
 }
 
 /// The authentication of a client at the token endpoint.

@@ -268,7 +268,14 @@ impl SharedAuthorization {
             let reason = format!("needs a new login: {why}, and it cannot be renewed");
             account.login_required(&reason)
         };
-        let refresh_token = login.tokens.refresh_token.take().ok_or_else(ended)?;
+        let Some(refresh_token) = login.tokens.refresh_token.take() else {
+            // By its time it is good, so the server has refused it.
+            if !login.tokens.is_stale() && !login.record.ended {
+                login.record.ended = true;
+                self.save(&login).await;
+            }
+            return Err(ended());
+        };
         let secret = account.secret_of(&login).await?;
         // A renewed token has the scopes of the token before (RFC 6749, section 6).
         let grant = [
@@ -284,9 +291,13 @@ impl SharedAuthorization {
                 tokens.refresh_token = tokens.refresh_token.or(Some(refresh_token));
                 tokens.client_secret = login.tokens.client_secret.take();
                 login.tokens = tokens;
+                login.record.ended = false;
                 Ok(())
             }
-            Err(refused) if refused.is_invalid_grant => Err(ended()),
+            Err(refused) if refused.is_invalid_grant => {
+                login.record.ended = true;
+                Err(ended())
+            }
             Err(refused) => {
                 let reason = account.redact.message(&refused.reason);
                 let server = &account.server;
@@ -296,11 +307,16 @@ impl SharedAuthorization {
                 return Err(error.advise(Remedy::LoginCommand, &advice));
             }
         };
-        if let Err(error) = account.store.put(&login).await {
-            tracing::warn!(server = account.server, %error, "a renewed login is not saved");
-        }
+        self.save(&login).await;
         self.adopt(Some(login)).await?;
         renewed
+    }
+
+    async fn save(&self, login: &Login) {
+        let account = &self.account;
+        if let Err(error) = account.store.put(login).await {
+            tracing::warn!(server = account.server, %error, "a login is not saved");
+        }
     }
 
     /// Gets a token with the client's own credentials. It is not stored.

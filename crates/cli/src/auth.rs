@@ -153,7 +153,7 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
     for server in servers {
         match auth::status(server).await {
             Ok(Some(status)) => {
-                if status.expired && !status.renewable {
+                if status.ended || (status.expired && !status.renewable) {
                     code = code.max(1);
                 }
                 print::out(&format!("{}: {}", server.name, text(&status)))?;
@@ -213,6 +213,11 @@ fn text(status: &LoginStatus) -> String {
             }
         }
     };
+    let state = if status.ended {
+        "the login has ended; log in again".to_owned()
+    } else {
+        format!("logged in, {ends}")
+    };
     // An authorization server chooses these texts: they must not look like ours.
     let escaped = |text: &str| one_line(text, MAX_TEXT);
     let scopes = if status.scopes.is_empty() {
@@ -226,7 +231,7 @@ fn text(status: &LoginStatus) -> String {
         format!("in {}", status.file.display())
     };
     format!(
-        "logged in, {ends}\n  at:     {}\n  for:    {}\n  client: {}\n  scopes: {scopes}\n  \
+        "{state}\n  at:     {}\n  for:    {}\n  client: {}\n  scopes: {scopes}\n  \
          tokens: {kept}\n",
         escaped(&status.issuer),
         escaped(&status.resource),

@@ -411,9 +411,9 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
 async fn login(spec: &ServerSpec) -> Option<String> {
     auth::takes_login(spec).ok()?;
     Some(match auth::status(spec).await {
-        Ok(Some(status)) if status.expired && !status.renewable => {
+        Ok(Some(status)) if status.ended || (status.expired && !status.renewable) => {
             let name = &spec.name;
-            format!("its login has expired; run `callgate auth login {name}`")
+            format!("its login has ended; run `callgate auth login {name}`")
         }
         Ok(Some(_)) => "logged in".to_owned(),
         Ok(None) => "not logged in".to_owned(),
