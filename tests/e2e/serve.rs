@@ -30,6 +30,30 @@ async fn a_client_runs_a_script() {
     session.client.cancel().await.expect("a clean end");
 }
 
+/// A server that is down is told of only where a script names it, without its stderr.
+#[tokio::test]
+async fn down_server_is_reported_only_if_named() {
+    let dies = "echo 'Traceback (most recent call last):' >&2; exit 3";
+    let bench = Workbench::new(json!({
+        "odd": odd("flaky"),
+        "calendar": { "command": "sh", "args": ["-c", dies] },
+        "gone": { "command": "no-such-command" },
+    }));
+    let session = connect(&bench, User::new(&ERAS[0], &[]), &[]).await;
+    for (script, server, other) in [
+        ("await calendar_list({})", "calendar", "gone"),
+        ("await gone_find({})", "gone", "calendar"),
+    ] {
+        let (is_error, said) = session.run(script).await;
+        let named = format!("server \"{server}\", which is not available; nothing was run");
+        assert!(is_error && said.contains(&named), "{said}");
+        assert!(said.contains("tell the user"), "{said}");
+        assert!(!said.contains("Traceback") && !said.contains(other), "{said}");
+    }
+    let (is_error, said) = session.run("return 1 + 1").await;
+    assert_eq!((is_error, said.as_str()), (false, "2\n"));
+}
+
 /// Whatever scripts and servers print, standard output has MCP frames only.
 #[test]
 fn standard_output_carries_frames_only() {

@@ -79,7 +79,13 @@ impl Connection {
             let when = if failure.sent { "during" } else { "before" };
             let when = format!(" {when} the call");
             let reason = failure.reason.to(Audience::Operator);
-            *failure.reason = self.describe_end(reason, &when).await.into();
+            *failure.reason = self.describe_end(reason, &when).await;
+            if failure.sent {
+                failure.reason.push_for_caller(
+                    "; it is not known whether this call took effect; the next call starts the \
+                     server again",
+                );
+            }
         }
         Err(failure)
     }
@@ -141,27 +147,28 @@ impl Connection {
     }
 
     /// Why the connection ended, without secrets.
-    pub(crate) async fn exit_reason(&self) -> String {
+    pub(crate) async fn exit_reason(&self) -> Reason {
         let lost = self.session.in_flight.lost().borrow().clone();
         let lost = lost.unwrap_or_else(|| "the server closed the connection".to_owned());
         self.describe_end(&lost, "").await
     }
 
-    /// Describes the end of the connection, with the exit status and stderr of the process.
-    async fn describe_end(&self, reason: &str, when: &str) -> String {
+    /// Describes the end of the connection, with the exit status of the process, and for the
+    /// operator its stderr.
+    async fn describe_end(&self, reason: &str, when: &str) -> Reason {
         let Some(child) = &self.child else {
-            return format!("{}{when}", self.session.redact.redact(reason));
+            return format!("{}{when}", self.session.redact.redact(reason)).into();
         };
-        let mut text = match child.ended(EXIT_GRACE).await {
+        let ended = match child.ended(EXIT_GRACE).await {
             Some(status) => format!("the server ended with {status}{when}"),
             None => format!("{reason}{when}"),
         };
+        let mut ended = Reason::from(ended);
         let stderr = self.stderr();
         if !stderr.is_empty() {
-            text.push_str("; its last words on stderr: ");
-            text.push_str(&stderr);
+            ended.push_for_operator(&format!("; its last words on stderr: {stderr}"));
         }
-        text
+        ended
     }
 
     /// Ends the connection and the process.

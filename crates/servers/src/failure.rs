@@ -6,6 +6,10 @@ use std::time::Duration;
 use callgate_auth::AuthError;
 use rmcp::model::ErrorData;
 
+/// The advice for a caller, who cannot change the configuration.
+const CALLER_ADVICE: &str =
+    "only the person who runs Callgate can mend that: use other servers, or tell the user";
+
 /// The audience of an error or a report, which gets only advice that it can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -30,10 +34,7 @@ impl Reason {
     pub(crate) fn advise(problem: &str, advice: &str) -> Self {
         Self {
             operator: format!("{problem}; {advice}"),
-            caller: format!(
-                "{problem}; only the person who runs Callgate can mend that: use other servers, or \
-                 tell the user"
-            ),
+            caller: format!("{problem}; {CALLER_ADVICE}"),
         }
     }
 
@@ -53,21 +54,33 @@ impl Reason {
         }
     }
 
-    /// The reason for a failed start; `stderr` is the end of the server's stderr.
-    pub(crate) fn of_start(self, server: &str, stderr: &str) -> Self {
-        let mut tail = String::new();
-        if !stderr.is_empty() {
-            tail = format!("; its last words on stderr:\n{stderr}").replace('\n', "\n  ");
+    /// The reason for a failed start; `stderr` is the end of the server's stderr, for the operator.
+    pub(crate) fn of_start(mut self, server: &str, stderr: &str) -> Self {
+        if self.caller == self.operator {
+            self.push_for_caller(&format!("; {CALLER_ADVICE}"));
         }
-        self.map(|reason| {
+        let mut reason = self.map(|reason| {
             // Indented lines of the server cannot be mistaken for lines of Callgate.
             let reason = reason.replace("\r\n", "\n").replace(['\n', '\r'], "\n  ");
-            format!("server `{server}` did not start: {reason}{tail}")
-        })
+            format!("server `{server}` did not start: {reason}")
+        });
+        if !stderr.is_empty() {
+            let tail = format!("; its last words on stderr:\n{stderr}").replace('\n', "\n  ");
+            reason.push_for_operator(&tail);
+        }
+        reason
     }
 
     pub(crate) fn push_str(&mut self, text: &str) {
+        self.push_for_operator(text);
+        self.push_for_caller(text);
+    }
+
+    pub(crate) fn push_for_operator(&mut self, text: &str) {
         self.operator.push_str(text);
+    }
+
+    pub(crate) fn push_for_caller(&mut self, text: &str) {
         self.caller.push_str(text);
     }
 }
@@ -245,8 +258,16 @@ mod tests {
         assert_eq!(
             slow.to(Audience::Caller),
             "server `slow` did not start: it was not ready; only the person who runs Callgate can \
-             mend that: use other servers, or tell the user; its last words on stderr:\n  one\n  two"
+             mend that: use other servers, or tell the user"
         );
-        assert!(slow.to_string().contains("; raise its `startTimeout`; "));
+        assert!(slow.to_string().ends_with(
+            "; raise its `startTimeout`; its last words on stderr:\n  one\n  two"
+        ));
+        let mute = Reason::from("it closed its output").of_start("mute", "");
+        assert_eq!(
+            mute.to(Audience::Caller),
+            "server `mute` did not start: it closed its output; only the person who runs Callgate \
+             can mend that: use other servers, or tell the user"
+        );
     }
 }

@@ -308,12 +308,12 @@ impl Server {
                 Stage::Up(connection) => {
                     let since = Instant::now();
                     if let Some(reason) = self.follow(epoch, connection).await {
-                        tracing::warn!(server = self.spec.name, reason, "a server is gone");
+                        tracing::warn!(server = self.spec.name, %reason, "a server is gone");
                         if since.elapsed() >= STABLE {
                             failures = 0;
                         }
                         failures += 1;
-                        self.down(epoch, failures, reason.into(), false);
+                        self.down(epoch, failures, reason, false);
                     }
                 }
                 Stage::Idle => {
@@ -382,7 +382,7 @@ impl Server {
 
     /// Keeps the tool list of a connection up to date until the connection ends, and returns why it
     /// ended; `None` if the server became idle.
-    async fn follow(&self, epoch: u64, connection: Arc<Connection>) -> Option<String> {
+    async fn follow(&self, epoch: u64, connection: Arc<Connection>) -> Option<Reason> {
         tokio::select! {
             biased;
             () = connection.ended() => {}

@@ -114,7 +114,7 @@ impl Gate {
             return Ok(());
         };
         let (line, column) = (mention.line, mention.column);
-        let mut report = build::missing_server(request, &mention.name, line, column);
+        let mut report = build::missing_server(request, &mention.name, line, column, &server);
         report.unavailable = self.unavailable();
         if !report.unavailable.contains(&server) {
             report.unavailable.push(server);

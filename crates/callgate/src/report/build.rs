@@ -9,16 +9,20 @@ use callgate_sandbox::{Captured, End, Ended, LeftTimer, ScriptException, WhichLi
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
 use callgate_servers::Audience;
+use callgate_text::one_line;
 use serde_json::value::RawValue;
 
 use super::emitted::Emitted;
 use super::{
     Denial, ErrorKind, LimitHit, Output, REPORT_VERSION, Returned, RunError, RunReport, Status,
-    Warning,
+    Unavailable, Warning,
 };
 use crate::position::Position;
 use crate::run_request::RunRequest;
 use crate::type_check::{CheckStatus, TypeCheck};
+
+/// The limit of the reason why a server is not available, in characters.
+const SHOWN_REASON: usize = 400;
 
 impl RunRequest {
     /// The report of this request if it is cancelled before it runs.
@@ -53,10 +57,17 @@ pub(crate) fn missing_server(
     name: &str,
     line: u32,
     column: u32,
+    server: &Unavailable,
 ) -> RunReport {
-    let message = format!("{name} belongs to a server that is not available; nothing was run");
+    let message = format!(
+        "{name} belongs to server {:?}, which is not available; nothing was run",
+        server.server
+    );
+    // The operator's text has the whole reason as a warning.
+    let is_caller = request.audience == Audience::Caller;
     let error = RunError {
         position: Position::find(&request.source, line, column),
+        hint: is_caller.then(|| one_line(&server.reason, SHOWN_REASON)),
         ..RunError::new(ErrorKind::MissingServer, message)
     };
     failed(request, Status::MissingServer, error)
@@ -189,6 +200,7 @@ fn empty(request: &RunRequest) -> RunReport {
     RunReport {
         version: REPORT_VERSION,
         script: request.name.clone(),
+        audience: request.audience,
         ..RunReport::default()
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use callgate_gate::{LedgerLine, Withheld};
 use callgate_sandbox::Jail;
+use callgate_servers::Audience;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -66,6 +67,9 @@ pub struct RunReport {
     /// The kernel layers around the script; `None` if no script ran.
     #[doc(hidden)]
     pub sandbox: Option<Jail>,
+    /// The readers of the text form.
+    #[serde(skip)]
+    pub(crate) audience: Audience,
     /// Milliseconds that count against the script-time limit: without waiting for tools and
     /// answers.
     pub script_ms: u64,

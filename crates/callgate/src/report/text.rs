@@ -6,6 +6,7 @@
 use std::fmt;
 
 use callgate_gate::{LedgerLine, Outcome, Withheld};
+use callgate_servers::Audience;
 use callgate_text::{indented, one_line};
 
 use super::{ErrorKind, RunError, RunReport, Status};
@@ -54,7 +55,9 @@ impl RunReport {
             for warning in &self.warnings {
                 writeln!(f, "warning: {}", warning.message)?;
             }
-            for server in &self.unavailable {
+            // A model learns of such a server when its script names it.
+            let is_operator = self.audience == Audience::Operator;
+            for server in self.unavailable.iter().filter(|_| is_operator) {
                 writeln!(f, "warning: {}", server.reason)?;
             }
             Ok(())
