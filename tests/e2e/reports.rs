@@ -48,7 +48,7 @@ first(rows.rows as unknown[]);",
               at first (stdin.ts:3:40)
               at stdin.ts:6:1
             calls: 1
-              1 odd_echo ok in _ ms, 11 bytes
+              odd_echo: 1 ok
         "#]],
     );
 }
@@ -65,8 +65,47 @@ fn uncaught_tool_error_shows_server_message() {
               2 | await odd_fails({});
                 |       ^
             calls: 2
-              1 odd_echo ok in _ ms, 2 bytes
-              2 odd_fails failed in _ ms: disk is full
+              odd_echo: 1 ok
+              2 odd_fails({}) failed: disk is full
+        "#]],
+    );
+}
+
+/// A failure after many calls is shown, with its arguments.
+#[test]
+fn failed_calls_are_listed_with_arguments() {
+    check(
+        "for (let n = 1; n <= 24; n++) await odd_echo({ n });
+await odd_rejects({ message: 'row 9 is locked' }).catch(() => {});
+await odd_echo({ n: 26 });
+await odd_fails({});",
+        &["--check=off"],
+        expect![[r#"
+            --- stderr
+            error: McpToolError: disk is full
+              --> stdin.ts:4:7
+              4 | await odd_fails({});
+                |       ^
+            calls: 27
+              odd_echo: 25 ok (between 1 and 26)
+              25 odd_rejects({"message":"row 9 is locked"}) failed: row 9 is locked (code -32602)
+              27 odd_fails({}) failed: disk is full
+        "#]],
+    );
+    check(
+        "await Promise.all([1, 2, 3].map((n) => odd_echo({ n })));
+const page = { text: '-'.repeat(300) };
+await odd_text(page);",
+        &["--check=off"],
+        expect![[r#"
+            --- stderr
+            error: McpDeniedError: odd_text was not called: denied by rule "odd_text" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help
+              --> stdin.ts:3:7
+              3 | await odd_text(page);
+                |       ^
+            calls: 4
+              odd_echo: 3 ok (1 to 3)
+              4 odd_text({"text":"-----------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------…) was denied
         "#]],
     );
 }

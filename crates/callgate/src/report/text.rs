@@ -3,6 +3,7 @@
 //! The text of a good run is only its output and value. The calls are shown if something went
 //! wrong: then the reader needs to know what has been done already.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use callgate_gate::{LedgerLine, Outcome, Withheld};
@@ -144,51 +145,128 @@ fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fm
     Ok(())
 }
 
+/// Writes the calls by function, and each call without a result with its arguments.
 fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     if report.calls.is_empty() {
         return writeln!(f, "calls: none");
     }
     writeln!(f, "calls: {}", report.calls.len())?;
-    for line in report.calls.iter().take(SHOWN_CALLS) {
+    let groups = call_groups(&report.calls);
+    for group in groups.iter().take(SHOWN_CALLS) {
+        writeln!(f, "  {group}")?;
+    }
+    write_more(f, "  and", groups.len(), " functions")?;
+    let mut failed = report.calls.iter().filter(|line| !is_grouped(line));
+    for line in failed.by_ref().take(SHOWN_CALLS) {
         writeln!(
             f,
-            "  {} {} {}",
+            "  {} {}({}) {}",
             line.ordinal,
             line.function,
+            line.arguments,
             call_outcome(line)
         )?;
     }
-    write_more(f, "  and", report.calls.len())
-}
-
-/// Writes the number of lines of a list that are not shown.
-fn write_more(f: &mut impl fmt::Write, and: &str, count: usize) -> fmt::Result {
-    match count.saturating_sub(SHOWN_CALLS) {
+    match failed.count() {
         0 => Ok(()),
-        more => writeln!(f, "{and} {more} more"),
+        more => writeln!(f, "  and {more} more without a result"),
     }
 }
 
+/// True for a call that is counted with others of its function.
+fn is_grouped(line: &LedgerLine) -> bool {
+    matches!(
+        line.outcome,
+        Outcome::Ok | Outcome::Withheld | Outcome::Recorded
+    )
+}
+
+/// The calls of one function that need no line of their own.
+#[derive(Default)]
+struct CallGroup<'a> {
+    function: &'a str,
+    /// Calls with a result, and the first and the last of them.
+    ok: usize,
+    first: usize,
+    last: usize,
+    /// Calls that a dry run did not make.
+    withheld: usize,
+}
+
+impl fmt::Display for CallGroup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            function,
+            ok,
+            first,
+            last,
+            withheld,
+        } = self;
+        write!(f, "{function}: ")?;
+        match *ok {
+            0 => return write!(f, "{withheld} not made"),
+            1 => f.write_str("1 ok")?,
+            ok if last - first + 1 == ok => write!(f, "{ok} ok ({first} to {last})")?,
+            ok => write!(f, "{ok} ok (between {first} and {last})")?,
+        }
+        match withheld {
+            0 => Ok(()),
+            withheld => write!(f, ", {withheld} not made"),
+        }
+    }
+}
+
+/// The groups of calls, in the order of their first calls.
+fn call_groups(calls: &[LedgerLine]) -> Vec<CallGroup<'_>> {
+    let mut groups: Vec<CallGroup<'_>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for line in calls.iter().filter(|line| is_grouped(line)) {
+        let place = *places.entry(&line.function).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(CallGroup {
+                function: &line.function,
+                ..CallGroup::default()
+            });
+        }
+        let Some(group) = groups.get_mut(place) else {
+            continue;
+        };
+        if line.outcome != Outcome::Ok {
+            group.withheld += 1;
+            continue;
+        }
+        if group.ok == 0 {
+            group.first = line.ordinal;
+        }
+        group.last = line.ordinal;
+        group.ok += 1;
+    }
+    groups
+}
+
+/// Writes the number of lines of a list that are not shown.
+fn write_more(f: &mut impl fmt::Write, and: &str, count: usize, what: &str) -> fmt::Result {
+    match count.saturating_sub(SHOWN_CALLS) {
+        0 => Ok(()),
+        more => writeln!(f, "{and} {more} more{what}"),
+    }
+}
+
+/// The end of a call without a result, in words.
 fn call_outcome(line: &LedgerLine) -> String {
     let took = line.took_ms.unwrap_or_default();
     match &line.outcome {
-        Outcome::Ok => {
-            let bytes = line.result_bytes.unwrap_or_default();
-            format!("ok in {took} ms, {bytes} bytes")
-        }
-        Outcome::ToolError { message } => {
-            format!("failed in {took} ms: {}", one_line(message, SHOWN_TEXT))
-        }
+        Outcome::ToolError { message } => format!("failed: {}", one_line(message, SHOWN_TEXT)),
         Outcome::ProtocolError { code, message } => {
             let message = one_line(message, SHOWN_TEXT);
-            format!("failed in {took} ms: {message} (code {code})")
+            format!("failed: {message} (code {code})")
         }
         Outcome::TimedOut { limit_ms } => format!("gave no answer within {limit_ms} ms"),
-        Outcome::Denied => line.decision.clone(),
+        // The reason is in the error or in the list of denials.
+        Outcome::Denied => "was denied".to_owned(),
         Outcome::Kept { reason } => {
             format!("had its result withheld: {}", one_line(reason, SHOWN_TEXT))
         }
-        Outcome::Withheld | Outcome::Recorded => "was not made".to_owned(),
         Outcome::Asking => "was waiting for approval".to_owned(),
         Outcome::InFlight => {
             let line = line.line.map(|line| format!(" (line {line})"));
@@ -226,7 +304,7 @@ fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result 
             denial.advice,
         )?;
     }
-    write_more(f, "denied: and", denials.len())
+    write_more(f, "denied: and", denials.len(), "")
 }
 
 /// Names the tools whose results were not checked against their schemas, each once.
@@ -277,7 +355,7 @@ pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> f
             call.decision,
         )?;
     }
-    write_more(f, "  and", withheld.len())
+    write_more(f, "  and", withheld.len(), "")
 }
 
 fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) -> fmt::Result {

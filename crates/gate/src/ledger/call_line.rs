@@ -26,6 +26,10 @@ pub struct LedgerLine {
     /// The advice on a call that was denied; empty for any other.
     #[serde(skip)]
     pub advice: String,
+    /// The start of the arguments as they are sent, in one line; empty if they are not a JSON
+    /// object.
+    #[serde(skip)]
+    pub arguments: String,
     /// The line of the call in the script, from 1, if the worker says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,

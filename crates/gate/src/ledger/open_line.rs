@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use callgate_policy::Rule;
 use callgate_policy::flow::Finding;
+use callgate_text::one_line;
 use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,6 +18,9 @@ use super::{Ledger, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
 use crate::arguments::Arguments;
 use crate::error::{CallError, CallErrorKind, code};
 use crate::ruling::Ruling;
+
+/// The limit of a call's arguments in a report's text, in characters.
+const SHOWN_ARGUMENTS: usize = 200;
 
 /// The decision of a call that was given up first.
 const UNDECIDED: &str = "undecided: it was given up first";
@@ -59,8 +63,9 @@ impl OpenLine {
             parsed.map_err(|message| self.fail(code::INVALID_ARGUMENTS, message, false))?;
         let text = arguments.text();
         self.arguments = Some(Arc::clone(text));
-        let sha256 = digest(text);
+        let (sha256, shown) = (digest(text), one_line(text, SHOWN_ARGUMENTS));
         self.change(|line| {
+            line.arguments = shown;
             line.argument_bytes = text.len();
             line.argument_sha256 = Some(sha256);
         });
