@@ -76,6 +76,10 @@ impl Asker for ClientAsker {
             let Some(form) = form else {
                 return Answer::NoAsker;
             };
+            let line = question.line.as_ref();
+            let line = line.map_or(String::new(), |line| format!(" (line {})", line.number));
+            let about = format!("{}{line}", question.function);
+            let _asking = self.run.progress.asking(about);
             match self.request(vec![(None, form)]).await.pop() {
                 Some(Ok(result)) => question::answer(&question, &result),
                 None | Some(Err(NoAnswer::NoClient)) => Answer::Failed,

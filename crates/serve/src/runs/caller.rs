@@ -93,6 +93,8 @@ impl Caller for ClientAsker {
                 "requestedSchema": { "type": "object", "properties": {} },
             } });
             let form = serde_json::from_value(form).map_err(|_unfit| Refusal::Unsupported)?;
+            let about = format!("the page of server {}", shown::name(opened.server));
+            let _asking = self.run.progress.asking(about);
             let answer = self.request(vec![(None, form)]).await.pop();
             let answer = answered(answer)?;
             match answer.get("action").and_then(Value::as_str) {
@@ -168,6 +170,11 @@ impl ClientAsker {
                 }
             });
         }
+        let elicited = wanted.iter().filter(|one| one.kind == WantedKind::Elicit);
+        let _asking: Vec<_> = elicited
+            .map(|one| format!("a question of server {}", shown::name(one.server)))
+            .map(|about| self.run.progress.asking(about))
+            .collect();
         let mut answers = self.request(requests).await.into_iter();
         let wanted = wanted.iter().zip(known);
         wanted

@@ -36,6 +36,24 @@ pub(crate) struct RunState {
     last_call: String,
     lines: u64,
     last_line: String,
+    /// The subjects of questions to a person without an answer.
+    asking: Vec<String>,
+}
+
+/// A question to a person. Dropping it ends the wait for the answer.
+#[derive(Debug)]
+pub(crate) struct Asking<'a> {
+    progress: &'a RunProgress,
+    about: String,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut state = self.progress.state.lock();
+        if let Some(at) = state.asking.iter().position(|it| *it == self.about) {
+            state.asking.remove(at);
+        }
+    }
 }
 
 impl RunProgress {
@@ -54,6 +72,15 @@ impl RunProgress {
     /// Passes a notice on to waiting requests.
     pub(crate) fn notify(&self, notice: Notice) {
         let _ = self.notices.send(notice);
+    }
+
+    /// Notes a question to a person about something.
+    pub(crate) fn asking(&self, about: String) -> Asking<'_> {
+        self.state.lock().asking.push(about.clone());
+        Asking {
+            progress: self,
+            about,
+        }
     }
 
     /// Counts an event of the run.
@@ -84,6 +111,13 @@ impl RunProgress {
 
 impl fmt::Display for RunState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.asking.is_empty() {
+            let about = self.asking.join(" and ");
+            write!(
+                f,
+                "waiting for a person's answer about {about}: tell the user; "
+            )?;
+        }
         match self.calls {
             0 => f.write_str("no calls")?,
             1 => write!(f, "1 call, {}", self.last_call)?,
@@ -127,6 +161,16 @@ mod tests {
         }
         let under_way = "2 calls, the last a_b; 1 in progress";
         assert_eq!(progress.state().to_string(), under_way);
+        let asked = progress.asking("a_b (line 2)".to_owned());
+        let other = progress.asking("a question of server \"c\"".to_owned());
+        assert_eq!(
+            progress.state().to_string(),
+            format!(
+                "waiting for a person's answer about a_b (line 2) and a question of server \"c\": \
+                 tell the user; {under_way}"
+            )
+        );
+        drop((asked, other));
         for event in [ended(1), ended(2), Event::Printed { text: "a\nb\n\n" }] {
             progress.count(event);
         }
