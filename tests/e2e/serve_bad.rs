@@ -31,10 +31,10 @@ fn invalid_messages_get_errors_without_side_effects() {
         ),
         (json!({ "name": "run_script", "arguments": [] }), arguments),
         (json!({ "arguments": {} }), name),
-        // Tools that the client does not see are not named.
+        // Functions that no server has are not tools either.
         (
-            json!({ "name": "ticketing_createIssue", "arguments": {} }),
-            "no tool is named \"ticketing_createIssue\"; there are run_script, wait, cancel_run, search_tools, get_tool_details",
+            json!({ "name": "ticketing_closeIssue", "arguments": {} }),
+            "no tool is named \"ticketing_closeIssue\"; there are run_script, wait, cancel_run, search_tools, get_tool_details",
         ),
     ] {
         let error = &answer(params)["error"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callgate_tests::{Workbench, cases, demo_logging, demo_ticketing, odd};
-use rmcp::model::{ProtocolVersion, Tool};
+use rmcp::model::{ProtocolVersion, ReadResourceRequestParams, Tool};
 use serde_json::{Value, json};
 
 use crate::guarded::Guarded;
@@ -367,6 +367,70 @@ async fn tools_are_found_and_called_without_code() {
         let (is_error, servers) = session.result("list_servers", json!({})).await;
         assert!(!is_error);
         assert!(servers.starts_with("- logging (1 tool)"), "{servers}");
+    }
+}
+
+/// A model that calls a function as a tool gets a result with the call that it meant.
+#[tokio::test]
+async fn function_called_as_tool_names_the_right_call() {
+    let bench = Workbench::demo();
+    for version in [OLD, NEWEST] {
+        for (mode, tool, given, call) in [
+            (
+                "code",
+                "ticketing_createIssue",
+                json!({ "title": "A", "body": "it's" }),
+                "run_script with the code: return await ticketing_createIssue(\
+                 {\"title\":\"A\",\"body\":\"it's\"})",
+            ),
+            (
+                "discovery",
+                "logging_getLogs",
+                json!({}),
+                "call_tool with { \"name\": \"logging_getLogs\", \"args\": {} }",
+            ),
+        ] {
+            let session = client(&bench, &version, &["--mode", mode]).await;
+            let (is_error, said) = session.result(tool, given).await;
+            assert!(is_error && said.ends_with(call), "{version} {mode}: {said}");
+        }
+    }
+}
+
+/// A long result is cut like a script's output; the whole is a resource.
+#[tokio::test]
+async fn long_result_is_cut_without_a_script() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("flaky") },
+        "permissions": { "allow": ["odd_text", "odd_lines"] },
+    }));
+    let (half, lines) = ("ü".repeat(20_000), vec!["- one more line"; 3_000]);
+    let text = json!({ "text": format!("first {half} last") });
+    let joined = lines.join("\n");
+    for mode in ["discovery", "native"] {
+        let session = client(&bench, &OLD, &["--mode", mode]).await;
+        for (tool, given, whole) in [
+            ("odd_text", text.clone(), text["text"].as_str().expect("a text")),
+            ("odd_lines", json!({ "texts": lines }), joined.as_str()),
+        ] {
+            let (name, given) = match mode {
+                "native" => (tool, given),
+                _ => ("call_tool", json!({ "name": tool, "args": given })),
+            };
+            let (is_error, said) = session.result(name, given).await;
+            assert!(!is_error && said.len() < 17_500, "{said}");
+            let total = format!(" of {} bytes are cut", whole.len());
+            let (begin, end) = (&whole[..100], &whole[whole.len() - 101..]);
+            for shown in [total.as_str(), begin, end, "ask the tool for less"] {
+                assert!(said.contains(shown), "{shown}: {said}");
+            }
+            let at = said.find("callgate://runs/").expect("an address");
+            let uri = said[at..].split(';').next().expect("an end");
+            let request = ReadResourceRequestParams::new(uri);
+            let read = session.client.read_resource(request).await.expect("contents");
+            let read = serde_json::to_value(&read.contents).expect("JSON");
+            assert_eq!(read[0]["text"], whole, "{mode}");
+        }
     }
 }
 

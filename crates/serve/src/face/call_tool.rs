@@ -85,12 +85,21 @@ impl ToolCall {
         (request, described)
     }
 
-    pub(crate) fn answer(&self, called: CallOutcome) -> Result<CallToolResult, ErrorData> {
+    /// The result for the client. `limit`: the limit of its texts, in bytes.
+    pub(crate) fn answer(
+        &self,
+        called: CallOutcome,
+        limit: u64,
+    ) -> Result<CallToolResult, ErrorData> {
         match called.result {
             Ok(result) => {
                 let mut shown = server_result(&result, self.any_result);
                 if self.is_for_model {
                     shown.content = for_model(&shown, &result);
+                    if result.get().len() as u64 > limit {
+                        // The texts say the same, and are cut.
+                        shown.structured_content = None;
+                    }
                 }
                 Ok(shown)
             }
@@ -118,7 +127,8 @@ impl ToolCall {
 }
 
 /// The content of a result for a model: its structured value instead of its texts, or its texts;
-/// JSON without white space. The texts of an error are kept.
+/// JSON without white space. The texts of an error are kept, and a text that is all of the
+/// structured value.
 fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -133,6 +143,9 @@ fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
     if let Some(value) = structured.and_then(|it: Structured<'_>| it.structured_content)
         && !is_error
     {
+        if says_only_its_text(shown) {
+            return content;
+        }
         content.retain(|block| block.as_text().is_none());
         let text = compact(value.get()).unwrap_or_else(|| value.get().to_owned());
         content.insert(0, ContentBlock::text(text));
@@ -146,6 +159,19 @@ fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
         }
     }
     content
+}
+
+/// True if the structured value is an object with one member, which is the result's one text.
+fn says_only_its_text(result: &CallToolResult) -> bool {
+    let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
+    let (Some(text), None) = (texts.next(), texts.next()) else {
+        return false;
+    };
+    let value = result.structured_content.as_ref();
+    let members = value.and_then(Value::as_object);
+    members.is_some_and(|members| {
+        members.len() == 1 && members.values().all(|member| *member == *text.text)
+    })
 }
 
 /// A JSON object or array without white space between its tokens.
@@ -271,6 +297,16 @@ mod tests {
                                  { "type": "image", "data": "AA==", "mimeType": "image/png" }],
                      "structuredContent": [1, 2] }"#,
                 json!([text("[1,2]"), image]),
+            ),
+            (
+                r#"{ "content": [{ "type": "text", "text": "[\n \"x\" ]" }],
+                     "structuredContent": { "content": "[\n \"x\" ]" } }"#,
+                json!([text("[\n \"x\" ]")]),
+            ),
+            (
+                r#"{ "content": [{ "type": "text", "text": "3 \"open\"" }],
+                     "structuredContent": { "result": "3 \"open\"", "total": 3 } }"#,
+                json!([text(r#"{"result":"3 \"open\"","total":3}"#)]),
             ),
             (
                 r#"{ "isError": true, "content": [{ "type": "text", "text": "no" }],

@@ -49,6 +49,9 @@ use call_tool::ToolCall;
 use search::ToolSearch;
 use tool_array::ToolArray;
 
+/// The limit of arguments that an error repeats, in bytes.
+const MAX_SHOWN_ARGUMENTS: usize = 500;
+
 /// The handler of one MCP session, or of one stateless request.
 pub(crate) struct Session {
     service: Arc<Service>,
@@ -179,6 +182,10 @@ impl Session {
             let gone = format!("{name} no longer exists: no server lists it");
             return Ok(answer(Err(gone)));
         }
+        if !is_native && gate.view().finds_tool(name).await {
+            let arguments = request.arguments.as_ref();
+            return Ok(answer(Err(not_a_tool(mode, name, arguments))));
+        }
         let message = unknown_tool(&gate, is_native, &array, name);
         Err(ErrorData::invalid_params(message, None))
     }
@@ -194,13 +201,14 @@ impl Session {
         }
         let (mut made, described) = call.request();
         let asks = self.service.options.asks;
+        let limit = gate.limits().output_bytes;
         let calling = Arc::clone(&gate);
         let work = move |asker: Arc<ClientAsker>| async move {
             made = made.caller(Arc::<ClientAsker>::clone(&asker));
             if asks {
                 made = made.asker(asker);
             }
-            call.answer(calling.call_with(made).await)
+            call.answer(calling.call_with(made).await, limit)
         };
         let purpose = Purpose::new(Purpose::CALL, &described);
         let runs = &self.service.runs;
@@ -510,6 +518,22 @@ fn result(text: Result<String, String>) -> CallToolResult {
         Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
         Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
     }
+}
+
+/// The message for a function that is called as a tool: the call that was meant.
+fn not_a_tool(mode: ToolMode, function: &str, arguments: Option<&JsonObject>) -> String {
+    let arguments = arguments.cloned().unwrap_or_default();
+    let mut shown = Value::Object(arguments).to_string();
+    if shown.len() > MAX_SHOWN_ARGUMENTS {
+        "{ … }".clone_into(&mut shown);
+    }
+    let call = match mode {
+        ToolMode::Discovery => {
+            format!("call_tool with {{ \"name\": {function:?}, \"args\": {shown} }}")
+        }
+        _ => format!("run_script with the code: return await {function}({shown})"),
+    };
+    format!("{function} is a function, not a tool, and was not called: call {call}")
 }
 
 /// The message for a name that no tool has. It names only tools that the client sees.

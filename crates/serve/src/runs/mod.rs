@@ -125,15 +125,20 @@ impl Runs {
     where
         F: Future<Output = Result<CallToolResult, ErrorData>> + Send + 'static,
     {
-        let max_time = gate.limits().run_time;
+        let (max_time, limit) = (gate.limits().run_time, gate.limits().output_bytes);
+        let is_call = purpose.noun == Purpose::CALL;
         let begin = |run: &Arc<ServedRun>, asker| {
-            let (work, cancel) = (work(asker), run.cancel.clone());
+            let (work, cancel, id) = (work(asker), run.cancel.clone(), run.id.clone());
             // Over HTTP, the memory for the arguments is held with the request's parts.
             let held = call.context.extensions.get::<Parts>().cloned();
             self.spawn(run, async move {
                 let _held = held;
                 let outcome = tokio::select! {
-                    answer = work => Outcome::of_call(answer),
+                    answer = work => if is_call {
+                        Outcome::of_long_call(answer, &id, limit)
+                    } else {
+                        Outcome::of_call(answer)
+                    },
                     () = cancel.cancelled() => Outcome::cancelled_call(),
                     () = tokio::time::sleep(max_time) => Outcome::cancelled_call(),
                 };

@@ -13,7 +13,7 @@ pub(crate) struct Outcome {
     /// The answer to waiting requests: a protocol error for a failed call or a lost run.
     pub(crate) answer: Result<CallToolResult, ErrorData>,
     pub(crate) is_cancelled: bool,
-    /// The whole output and value of a script, if the report cuts them.
+    /// The whole output and value of a script, or text of a call, if the answer cuts them.
     pub(crate) whole: Option<Arc<str>>,
     /// The time of the end, in RFC 3339.
     pub(crate) ended: String,
@@ -44,6 +44,31 @@ fn cut_at(report: &RunReport, whole: &str) -> usize {
     whole.floor_char_boundary(begin + same.count())
 }
 
+/// Replaces the texts of a result by their start and end if they are over the limit, in bytes.
+/// Returns the whole text if it is cut.
+fn cut_texts(result: &mut CallToolResult, run: &str, limit: u64) -> Option<Arc<str>> {
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
+    let texts: Vec<&str> = texts.map(|block| block.text.as_str()).collect();
+    let whole = texts.join("\n");
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if whole.len() <= limit {
+        return None;
+    }
+    let head = whole.get(..whole.floor_char_boundary(limit / 2))?;
+    let tail = whole.get(whole.ceil_char_boundary(whole.len() - limit / 2)..)?;
+    let (bytes, cut) = (whole.len(), whole.len() - head.len() - tail.len());
+    let uri = output_uri(run);
+    let shown = format!(
+        "[{cut} of {bytes} bytes are cut: the beginning and the end follow]\n\
+         {head}\n[…]\n{tail}\n\
+         [the whole result is the resource {uri}; to read less, ask the tool for less: a filter, a \
+         page, fewer fields]\n"
+    );
+    result.content.retain(|block| block.as_text().is_none());
+    result.content.insert(0, ContentBlock::text(shown));
+    Some(whole.into())
+}
+
 impl Outcome {
     /// The answer of a call without a script.
     pub(crate) fn of_call(answer: Result<CallToolResult, ErrorData>) -> Self {
@@ -54,6 +79,23 @@ impl Outcome {
             whole: None,
             ended: current_timestamp(),
             since: Instant::now(),
+        }
+    }
+
+    /// The answer of the call with this id. Texts over the limit, in bytes, are cut, and kept in
+    /// whole.
+    pub(crate) fn of_long_call(
+        mut answer: Result<CallToolResult, ErrorData>,
+        run: &str,
+        limit: u64,
+    ) -> Self {
+        let result = answer.as_mut().ok();
+        let whole = result.and_then(|result| cut_texts(result, run, limit));
+        let call = Self::of_call(answer);
+        Self {
+            bytes: call.bytes + whole.as_ref().map_or(0, |whole| whole.len()),
+            whole,
+            ..call
         }
     }
 
