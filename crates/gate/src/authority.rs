@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgate_policy::{
     Because, CallFacts, Count, Decision, DefinitionHash, Grant, Permissions, Scope, Verdict,
 };
+use callgate_servers::Audience;
 use jiff::Timestamp;
 
 use crate::ask::{About, Answer, Asker, Changed, Question, ScriptLine};
@@ -27,6 +28,9 @@ pub(crate) struct Authority {
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
     turns: QuestionTurns,
+    audience: Audience,
+    /// The configuration file, for the operator.
+    file: Option<String>,
 }
 
 impl Authority {
@@ -45,7 +49,12 @@ impl Authority {
         for grant in rules.grants {
             permissions.grant(grant, Scope::Run);
         }
+        let is_operator = people.audience == Audience::Operator;
+        let keep = records.keep.as_ref().filter(|_| is_operator);
+        let file = keep.map(|keep| keep.place()).filter(|file| !file.is_empty());
         Self {
+            audience: people.audience,
+            file,
             permissions,
             flows,
             reviewers,
@@ -60,6 +69,14 @@ impl Authority {
     /// Decides a call. If a dry run withholds it, the asker is not asked, and the session does not
     /// count a use.
     pub(crate) async fn decide(&self, call: &PendingCall<'_>, ledger: &Ledger) -> Ruling {
+        Ruling {
+            audience: self.audience,
+            file: self.file.clone(),
+            ..self.ruling(call, ledger).await
+        }
+    }
+
+    async fn ruling(&self, call: &PendingCall<'_>, ledger: &Ledger) -> Ruling {
         let review = self.reviewers.review_arguments(call.reviewed()).await;
         let data = self.about_data(call, review.as_ref());
         let decision = match data {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Permission, Rule, Verdict};
+use callgate_servers::Audience;
 use callgate_text::shell_word;
 use serde_json::Value;
 
@@ -16,11 +17,20 @@ pub struct Ruling {
     pub decision: Decision,
     /// The asker's answer; `None` if there was no question.
     pub answer: Option<Answer>,
+    /// The readers of advice.
+    pub(crate) audience: Audience,
+    /// The configuration file, for the operator.
+    pub(crate) file: Option<String>,
 }
 
 impl Ruling {
     pub(crate) fn new(decision: Decision, answer: Option<Answer>) -> Self {
-        Self { decision, answer }
+        Self {
+            decision,
+            answer,
+            audience: Audience::default(),
+            file: None,
+        }
     }
 
     /// A decision without a question.
@@ -68,7 +78,7 @@ impl Ruling {
     }
 
     /// The advice on a denial of this function: the person who can permit the call, how, and
-    /// whether it helps to call again. The reader is a model, which has neither flags nor files.
+    /// whether it helps to call again. Only an operator has flags and files.
     pub fn advice(&self, function: &str) -> String {
         let because = &self.decision.because;
         if self.answer == Some(Answer::Deny) {
@@ -94,17 +104,33 @@ impl Ruling {
             // Clients without a person answer so at once.
             _ => "calling again will not help",
         };
+        let is_operator = self.audience == Audience::Operator;
         let word = shell_word(function);
+        let place = match &self.file {
+            Some(file) => format!("under permissions.allow in {file}"),
+            None => "under permissions.allow".to_owned(),
+        };
         let how = match because {
             Because::Flow(_) => "under flows".to_owned(),
             Because::Reviewer(_) => {
                 return format!("the operator's own check wants a person's approval; {again}");
             }
+            Because::OtherArguments(_) => {
+                return format!(
+                    "use such arguments, or tell the user: only the operator can allow others, \
+                     {place}; {again}"
+                );
+            }
             // An ask rule applies before allow rules of the configuration.
             because if matches!(because, Because::Rule(_)) || self.decision.asked_by.is_some() => {
-                format!("with --allow {word}")
+                if is_operator {
+                    format!("with --allow {word}")
+                } else {
+                    "by changing the rule that asks".to_owned()
+                }
             }
-            _ => format!("with --allow {word}, or under permissions.allow"),
+            _ if is_operator => format!("with --allow {word}, or with {function:?} {place}"),
+            _ => format!("with {function:?} {place}"),
         };
         format!("only the operator can allow it unasked, {how}; {again}")
     }
@@ -219,7 +245,8 @@ mod tests {
             Because::OtherName(allow),
         ] {
             let asked = decided(Verdict::Ask, because);
-            let either = "--allow fs_write, or under permissions.allow; calling again will not";
+            let either = "with --allow fs_write, or with \"fs_write\" under permissions.allow; calling \
+                          again will not";
             check(asked.clone(), no_asker, either);
             check(asked.clone(), None, either);
             check(
@@ -257,6 +284,40 @@ mod tests {
             late,
             "a person's approval; calling again asks",
         );
+    }
+
+    #[test]
+    fn advice_names_flag_and_file_for_operator_only() {
+        let outside = json!({ "tool": "db_query", "arguments": [{ "at": "/limit", "max": 9 }] });
+        let outside = Rule::parse(Effect::Allow, &outside).expect("a rule");
+        let ask = Rule::parse(Effect::Ask, &json!("db_*")).expect("a rule");
+        for (because, for_operator, for_caller) in [
+            (
+                Because::NoRule,
+                "unasked, with --allow db_query, or with \"db_query\" under permissions.allow in \
+                 callgate.json; ",
+                "unasked, with \"db_query\" under permissions.allow; ",
+            ),
+            (
+                Because::OtherArguments(vec![Arc::new(outside)]),
+                "use such arguments, or tell the user: only the operator can allow others, under \
+                 permissions.allow in callgate.json; ",
+                "can allow others, under permissions.allow; ",
+            ),
+            (
+                Because::Rule(Arc::new(ask)),
+                "unasked, with --allow db_query; ",
+                "unasked, by changing the rule that asks; ",
+            ),
+        ] {
+            let mut ruling = Ruling::new(Decision::new(Verdict::Ask, because), None);
+            ruling.file = Some("callgate.json".to_owned());
+            let advice = ruling.advice("db_query");
+            assert!(advice.contains(for_operator), "{advice}");
+            (ruling.audience, ruling.file) = (Audience::Caller, None);
+            let advice = ruling.advice("db_query");
+            assert!(advice.contains(for_caller), "{advice}");
+        }
     }
 
     #[test]

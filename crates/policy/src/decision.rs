@@ -8,6 +8,9 @@ use crate::grants::{Grant, Scope};
 use crate::rule::{Effect, Rule};
 use crate::verdict::Verdict;
 
+/// The limit of rules whose conditions a reason names.
+const MAX_SHOWN_RULES: usize = 3;
+
 /// The answer to one tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
@@ -83,6 +86,8 @@ pub enum Because {
     Reviewer(String),
     /// The run may not use the tool's server at all, as this says.
     Scope(String),
+    /// No rule matched; these rules allow the tool with other arguments.
+    OtherArguments(Vec<Arc<Rule>>),
     /// No rule matched, the tool says that it is read-only, and its server is
     /// trusted.
     ReadOnlyHint,
@@ -153,6 +158,15 @@ impl fmt::Display for Decision {
             },
             Because::Reviewer(reason) => write!(f, "{verdict} by a reviewer: {reason}"),
             Because::Scope(reason) => write!(f, "{verdict}: {reason}"),
+            Because::OtherArguments(rules) => {
+                let shown = rules.iter().take(MAX_SHOWN_RULES);
+                let shown: Vec<String> = shown.map(|rule| rule.permitted_arguments()).collect();
+                write!(f, "{verdict}: it is allowed only where {}", shown.join(", or "))?;
+                if rules.len() > MAX_SHOWN_RULES {
+                    f.write_str(", or as other rules permit")?;
+                }
+                Ok(())
+            }
             Because::ReadOnlyHint => {
                 write!(f, "{verdict}: a read-only tool of a trusted server")
             }

@@ -235,6 +235,12 @@ impl Rule {
         self.max_calls.filter(|_| self.effect.widens())
     }
 
+    /// The arguments that it permits, in words.
+    pub(crate) fn permitted_arguments(&self) -> String {
+        let conditions: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
+        conditions.join(" and ")
+    }
+
     /// Its conditions besides the pattern, in words.
     fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();

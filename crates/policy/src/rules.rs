@@ -146,10 +146,12 @@ impl Rules {
                 }
             }
         }
+        let others = self.for_other_arguments(facts);
         let (verdict, because) = match (facts.hints.read_only, facts.trusted) {
             // Calls beyond a permission's limit are not allowed by a hint of the server.
             _ if doubts.inapplicable.is_some() => (Verdict::Ask, Because::NoRule),
             (Some(true), true) => (Verdict::Allow, Because::ReadOnlyHint),
+            _ if !others.is_empty() => (Verdict::Ask, Because::OtherArguments(others)),
             (Some(true), false) => (Verdict::Ask, Because::UntrustedHint),
             (_, _) => (Verdict::Ask, Because::NoRule),
         };
@@ -160,15 +162,31 @@ impl Rules {
     /// conditions on them. `facts` are without arguments.
     #[doc(hidden)]
     pub fn allowed_arguments(&self, facts: &CallFacts<'_>) -> Vec<String> {
-        let depends =
-            |rule: &&Arc<Rule>| rule.effect.widens() && rule_match(rule, facts) == Match::Depends;
-        let rules = self.rules.iter().filter(depends);
+        let rules = self.allowing_some_arguments(facts);
         rules
             .map(|rule| {
                 let conditions = rule.arguments.iter().map(Condition::in_short);
                 conditions.collect::<Vec<_>>().join(" and ")
             })
             .collect()
+    }
+
+    /// The rules that would allow the call with other arguments. None match it.
+    fn for_other_arguments(&self, facts: &CallFacts<'_>) -> Vec<Arc<Rule>> {
+        if facts.arguments.is_none() {
+            return Vec::new();
+        }
+        let unknown = CallFacts {
+            arguments: None,
+            ..*facts
+        };
+        self.allowing_some_arguments(&unknown).cloned().collect()
+    }
+
+    /// The rules that allow calls of a tool with some arguments. `facts` are without arguments.
+    fn allowing_some_arguments(&self, facts: &CallFacts<'_>) -> impl Iterator<Item = &Arc<Rule>> {
+        let rules = self.rules.iter();
+        rules.filter(|rule| rule.effect.widens() && rule_match(rule, facts) == Match::Depends)
     }
 
     /// True if an ask rule of this run matches the call, so that answers from before the run do not

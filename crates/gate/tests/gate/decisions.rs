@@ -103,7 +103,7 @@ async fn calls_without_matching_rule_are_asked_about() {
 
     // A grant is for its run alone.
     let next = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
-    expect![[r#"CallError { server: "flaky", function: "flaky_text", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker) }) }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    expect![[r#"CallError { server: "flaky", function: "flaky_text", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker), audience: Operator, file: None }) }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
     servers.shut_down().await;
 }
 
@@ -114,7 +114,7 @@ async fn read_only_hint_needs_a_trusted_server() {
         (
             false,
             expect![
-                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow; calling again will not help"
             ],
         ),
     ] {
@@ -139,7 +139,7 @@ async fn void_grant_before_ask_rule_suggests_flag() {
         (
             None,
             expect![
-                "flaky_empty was not called: needs approval: the grant for this run is void: the server changed the tool, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: the grant for this run is void: the server changed the tool, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow; calling again will not help"
             ],
         ),
         (

@@ -295,8 +295,8 @@ async fn reviewer_judges_arguments_and_results() {
         call(&run, "b", "echo", hidden).await;
         expect![[r#"
             {"text":"plain"}
-            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None }) }
-            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker) }) }
+            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None, audience: Operator, file: None }) }
+            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker), audience: Operator, file: None }) }
             CallError { server: "a", function: "a_echo", kind: Kept { reason: "not for scripts" } }
             CallError { server: "a", function: "a_rejects", kind: Kept { reason: "not for scripts" } }
         "#]].assert_eq(&said);

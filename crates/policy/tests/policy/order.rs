@@ -71,6 +71,36 @@ fn first_matching_rule_of_a_list_decides() {
     );
 }
 
+/// A call with other arguments than the rules allow is told which ones they allow.
+#[test]
+fn reason_names_arguments_that_rules_allow() {
+    let write = |path: &str| json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "glob": path }] });
+    let small = json!({ "tool": "fs_*", "arguments": [
+        { "at": "/path", "prefix": "/tmp/" }, { "at": "/size", "max": 9 },
+    ] });
+    for (allow, expected) in [
+        (
+            json!([write("/out/**"), "fs_read"]),
+            r#"/path matches "/out/**""#,
+        ),
+        (
+            json!([write("/out/*"), small]),
+            r#"/path matches "/out/*", or /path begins with "/tmp/" and /size ≤ 9"#,
+        ),
+        (
+            json!([write("/a"), write("/b"), write("/c"), write("/d")]),
+            r#"/path matches "/a", or /path matches "/b", or /path matches "/c", or as other rules permit"#,
+        ),
+    ] {
+        let rules = rules(json!({ "allow": allow }));
+        for arguments in [json!({ "path": "/etc/x", "size": 1 }), json!({ "paht": "/out/x" })] {
+            let said = line(&rules.decide(&facts(Some(&arguments))));
+            let expected = format!("Ask: needs approval: it is allowed only where {expected}");
+            assert_eq!(said, expected);
+        }
+    }
+}
+
 #[test]
 fn grants_come_after_deny_and_before_ask() {
     let arguments = json!({ "path": "/x" });
