@@ -332,10 +332,15 @@
     const errors = ObjectGetOwnPropertyDescriptor(value, "errors");
     if (ArrayIsArray(errors?.value)) push(extra, ["[errors]", errors.value]);
     const hidden = ["stack", "message", "cause", "errors", "name"];
+    // A sentence that the message has already, such as the reason of a denial.
+    const isRepeated = (key) => {
+      const field = ObjectGetOwnPropertyDescriptor(value, key)?.value;
+      return typeof field === "string" && field.length >= 20 && StringPrototypeIncludes(text, field);
+    };
     const keys = [];
     const all = ownKeys(value);
     for (let i = 0; i < all.length; i++) {
-      if (!ArrayPrototypeIncludes(hidden, all[i])) push(keys, all[i]);
+      if (!ArrayPrototypeIncludes(hidden, all[i]) && !isRepeated(all[i])) push(keys, all[i]);
     }
     spend(ctx, text);
     if (keys.length === 0 && extra.length === 0) return text;

@@ -4,7 +4,7 @@ use callgate_tests::host::Host;
 use callgate_tests::{Workbench, odd};
 use serde_json::json;
 
-use crate::serve_client::{ERAS, User, connect};
+use crate::serve_client::{ERAS, User, can, connect};
 
 #[tokio::test]
 async fn a_client_runs_a_script() {
@@ -52,6 +52,26 @@ async fn down_server_is_reported_only_if_named() {
     }
     let (is_error, said) = session.run("return 1 + 1").await;
     assert_eq!((is_error, said.as_str()), (false, "2\n"));
+}
+
+/// A script that prints the error of a denied call costs the sentence once.
+#[tokio::test]
+async fn printed_denial_is_told_once() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("flaky") },
+        "permissions": { "deny": ["odd_text"] },
+    }));
+    let mut user = User::new(&ERAS[0], &[]);
+    user.can = can(json!({}));
+    let session = connect(&bench, user, &[]).await;
+    for call in ["odd_text({ text: 'a' })", "odd_echo({ n: 1 })"] {
+        let script = format!("try {{ await {call} }} catch (e) {{ console.log(e) }}");
+        let (is_error, said) = session.run(&script).await;
+        assert!(!is_error, "{said}");
+        for part in ["was not called", "calling again will not help"] {
+            assert_eq!(said.matches(part).count(), 1, "{said}");
+        }
+    }
 }
 
 /// Whatever scripts and servers print, standard output has MCP frames only.

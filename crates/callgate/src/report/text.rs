@@ -10,7 +10,7 @@ use callgate_gate::{LedgerLine, Outcome, Withheld};
 use callgate_servers::Audience;
 use callgate_text::{indented, one_line};
 
-use super::{ErrorKind, RunError, RunReport, Status};
+use super::{Denial, ErrorKind, RunError, RunReport, Status};
 use crate::position::Position;
 use crate::type_check::TypeCheck;
 
@@ -280,12 +280,18 @@ fn call_outcome(line: &LedgerLine) -> String {
     }
 }
 
-/// Writes the denials, unless the run's error is the only denial.
+/// Writes the denials, unless the run's error is the only denial. For a model, those that the
+/// script printed are left out.
 fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     let denials = &report.denials;
     if report.status == Status::Denied && matches!(denials.as_slice(), [one] if one.count == 1) {
         return Ok(());
     }
+    let is_printed = |denial: &Denial| {
+        let told = format!("{}; {}", denial.because, denial.advice);
+        report.audience == Audience::Caller && report.output.text.contains(&told)
+    };
+    let denials: Vec<&Denial> = denials.iter().filter(|it| !is_printed(it)).collect();
     for denial in denials.iter().take(SHOWN_CALLS) {
         let line = denial.line.map(|line| format!(" (line {line})"));
         let times = match denial.count {
