@@ -48,7 +48,10 @@ async fn down_server_is_reported_only_if_named() {
         let named = format!("server \"{server}\", which is not available; nothing was run");
         assert!(is_error && said.contains(&named), "{said}");
         assert!(said.contains("tell the user"), "{said}");
-        assert!(!said.contains("Traceback") && !said.contains(other), "{said}");
+        assert!(
+            !said.contains("Traceback") && !said.contains(other),
+            "{said}"
+        );
     }
     let (is_error, said) = session.run("return 1 + 1").await;
     assert_eq!((is_error, said.as_str()), (false, "2\n"));

@@ -110,7 +110,7 @@ async fn session_answer_allows_later_runs() {
 #[tokio::test]
 async fn approval_form_describes_the_call() {
     let bench = Workbench::asking();
-    let session = connect(&bench, User::new(&OLDER[1], &[]), &[]).await;
+    let session = connect(&bench, User::new(&OLDER[0], &[]), &[]).await;
     session.run(&format!("{CREATE}await make();")).await;
     let asked = session.asked();
     let message = asked[0]["message"].as_str().expect("a message");

@@ -410,7 +410,11 @@ async fn long_result_is_cut_without_a_script() {
     for mode in ["discovery", "native"] {
         let session = client(&bench, &OLD, &["--mode", mode]).await;
         for (tool, given, whole) in [
-            ("odd_text", text.clone(), text["text"].as_str().expect("a text")),
+            (
+                "odd_text",
+                text.clone(),
+                text["text"].as_str().expect("a text"),
+            ),
             ("odd_lines", json!({ "texts": lines }), joined.as_str()),
         ] {
             let (name, given) = match mode {
@@ -427,7 +431,11 @@ async fn long_result_is_cut_without_a_script() {
             let at = said.find("callgate://runs/").expect("an address");
             let uri = said[at..].split(';').next().expect("an end");
             let request = ReadResourceRequestParams::new(uri);
-            let read = session.client.read_resource(request).await.expect("contents");
+            let read = session
+                .client
+                .read_resource(request)
+                .await
+                .expect("contents");
             let read = serde_json::to_value(&read.contents).expect("JSON");
             assert_eq!(read[0]["text"], whole, "{mode}");
         }

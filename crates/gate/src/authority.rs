@@ -51,7 +51,9 @@ impl Authority {
         }
         let is_operator = people.audience == Audience::Operator;
         let keep = records.keep.as_ref().filter(|_| is_operator);
-        let file = keep.map(|keep| keep.place()).filter(|file| !file.is_empty());
+        let file = keep
+            .map(|keep| keep.place())
+            .filter(|file| !file.is_empty());
         Self {
             audience: people.audience,
             file,

@@ -161,7 +161,11 @@ impl fmt::Display for Decision {
             Because::OtherArguments(rules) => {
                 let shown = rules.iter().take(MAX_SHOWN_RULES);
                 let shown: Vec<String> = shown.map(|rule| rule.permitted_arguments()).collect();
-                write!(f, "{verdict}: it is allowed only where {}", shown.join(", or "))?;
+                write!(
+                    f,
+                    "{verdict}: it is allowed only where {}",
+                    shown.join(", or ")
+                )?;
                 if rules.len() > MAX_SHOWN_RULES {
                     f.write_str(", or as other rules permit")?;
                 }

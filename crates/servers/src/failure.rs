@@ -260,9 +260,10 @@ mod tests {
             "server `slow` did not start: it was not ready; only the person who runs Callgate can \
              mend that: use other servers, or tell the user"
         );
-        assert!(slow.to_string().ends_with(
-            "; raise its `startTimeout`; its last words on stderr:\n  one\n  two"
-        ));
+        assert!(
+            slow.to_string()
+                .ends_with("; raise its `startTimeout`; its last words on stderr:\n  one\n  two")
+        );
         let mute = Reason::from("it closed its output").of_start("mute", "");
         assert_eq!(
             mute.to(Audience::Caller),

@@ -74,7 +74,8 @@ fn first_matching_rule_of_a_list_decides() {
 /// A call with other arguments than the rules allow is told which ones they allow.
 #[test]
 fn reason_names_arguments_that_rules_allow() {
-    let write = |path: &str| json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "glob": path }] });
+    let write =
+        |path: &str| json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "glob": path }] });
     let small = json!({ "tool": "fs_*", "arguments": [
         { "at": "/path", "prefix": "/tmp/" }, { "at": "/size", "max": 9 },
     ] });
@@ -93,7 +94,10 @@ fn reason_names_arguments_that_rules_allow() {
         ),
     ] {
         let rules = rules(json!({ "allow": allow }));
-        for arguments in [json!({ "path": "/etc/x", "size": 1 }), json!({ "paht": "/out/x" })] {
+        for arguments in [
+            json!({ "path": "/etc/x", "size": 1 }),
+            json!({ "paht": "/out/x" }),
+        ] {
             let said = line(&rules.decide(&facts(Some(&arguments))));
             let expected = format!("Ask: needs approval: it is allowed only where {expected}");
             assert_eq!(said, expected);

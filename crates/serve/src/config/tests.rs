@@ -153,7 +153,7 @@ fn debug_output_holds_no_token() {
 
 /// Keys that are shown before a found file is used; all others can start, read, send or loosen
 /// nothing.
-const SHOWN: [&str; 5] = ["http", "memory", "mode", "modes", "users"];
+const SHOWN: [&str; 6] = ["http", "memory", "mode", "modes", "roots", "users"];
 
 #[test]
 fn each_key_is_shown_or_inert() {

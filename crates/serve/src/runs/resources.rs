@@ -21,7 +21,9 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("callgate://runs/{run}/output", "run-output")
             .with_title("Output of a run")
-            .with_description("The whole output of a script, or result of a call, if the answer cuts it")
+            .with_description(
+                "The whole output of a script, or result of a call, if the answer cuts it",
+            )
             .with_mime_type("text/plain"),
     ]
 }
