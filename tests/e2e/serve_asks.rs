@@ -52,8 +52,8 @@ async fn each_kind_of_denial_has_its_reason() {
             json!({ "action": "cancel" }),
             "dismissed",
             "the client gave no answer; perhaps nobody was asked; only the operator can allow it \
-             unasked, with --allow ticketing_createIssue, or under permissions.allow; calling again \
-             will not help",
+             unasked, with \"ticketing_createIssue\" under permissions.allow; calling again will not \
+             help",
         ),
         (
             json!({ "answer": "sure" }),

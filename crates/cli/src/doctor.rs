@@ -8,7 +8,7 @@ use callgate::config::{Config, ConfigError};
 use callgate::faces::auth;
 use callgate::faces::{Connect, Transport, Workers};
 use callgate::faces::{Jail, JailLayer, JailOptions, WorkerProgram};
-use callgate::settings::{Audience, CheckMode};
+use callgate::settings::CheckMode;
 use callgate::{Gate, RunReport, ServerSpec};
 use callgate_text::indented;
 use futures::future::join_all;
@@ -387,19 +387,15 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
             check
         }
         Err(error) => {
-            let reason = |audience| {
-                let mut unavailable = gate.view().unavailable_for(audience).into_iter();
-                let found = unavailable.find(|it| it.server == spec.name);
-                found.map(|it| it.reason)
-            };
-            // A reason with advice is worded differently for those who cannot follow it.
-            let is_advised = reason(Audience::Operator) != reason(Audience::Caller);
-            let reason = reason(Audience::Operator).unwrap_or_else(|| error.to_string());
+            let mut unavailable = gate.unavailable().into_iter();
+            let reason = unavailable.find(|it| it.server == spec.name);
+            let reason = reason.map_or_else(|| error.to_string(), |it| it.reason);
             let named = format!("server `{}` ", spec.name);
             let says = reason.strip_prefix(&named).unwrap_or(&reason);
             let mut check = Check::new(&what, Outcome::Missing, says);
             check.facts = json!({ "login": login });
-            if !is_advised {
+            // Advice of the reason itself follows a semicolon, before the server's own words.
+            if !says.lines().next().is_some_and(|line| line.contains("; ")) {
                 check.advise(advice);
             }
             check
