@@ -9,10 +9,12 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderValue, StatusCode};
 use url::Url;
 
-use super::MAX_HEAD;
 use super::refusal::HttpRefusal;
 use crate::config::HttpConfig;
 
+/// The limit of a request's head, in bytes; a larger head gets status 431. The guard counts it,
+/// because hyper reads up to twice as much before it does.
+pub(super) const MAX_HEAD: usize = 64 << 10;
 /// Headers that a request may have only once: a proxy before this server may have read the other
 /// value.
 const ONCE: [&str; 7] = [

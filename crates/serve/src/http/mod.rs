@@ -41,7 +41,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use auth::Auth;
 use door::Door;
-use guard::Guard;
+use guard::{Guard, MAX_HEAD};
 use newcomers::{Newcomer, Newcomers};
 use oauth::METADATA_PATH;
 use users::Users;
@@ -49,9 +49,6 @@ use users::Users;
 use crate::config::ServeConfig;
 use crate::stdio::ServeError;
 
-/// The limit of a request's head, in bytes; a larger head gets status 431. The guard counts it,
-/// because hyper reads up to twice as much before it does.
-const MAX_HEAD: usize = 64 << 10;
 /// The limit of headers in a request.
 const MAX_HEADERS: usize = 100;
 /// The time limit for a head to arrive, and for a connection to wait for a head.
