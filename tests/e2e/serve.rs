@@ -4,7 +4,31 @@ use callgate_tests::host::Host;
 use callgate_tests::{Workbench, odd};
 use serde_json::json;
 
-use crate::serve_client::{ERAS, User, can, connect};
+use crate::serve_client::{ERAS, NEWEST, User, can, connect};
+
+/// The report is data for the client's program, and its text is for the model.
+#[tokio::test]
+async fn answers_carry_the_report_as_data() {
+    let bench = Workbench::demo();
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    for (code, status, calls) in [
+        (
+            "await ticketing_createIssue({ title: 'A' }); return 7",
+            "completed",
+            1,
+        ),
+        ("throw new Error('no')", "failed", 0),
+    ] {
+        let call = json!({ "code": code });
+        let answer = session.call("run_script", call).await;
+        let answer = serde_json::to_value(answer).expect("JSON");
+        let report = &answer["_meta"]["callgate/report"];
+        assert_eq!(report["status"], status, "{answer:#}");
+        assert_eq!(report["calls"].as_array().map(Vec::len), Some(calls));
+        assert!(report.get("output").is_none() && report["run"].is_string());
+        assert!(answer.get("structuredContent").is_none());
+    }
+}
 
 #[tokio::test]
 async fn a_client_runs_a_script() {

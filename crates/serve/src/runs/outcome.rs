@@ -4,8 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use callgate::{RunReport, Status};
-use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
+use rmcp::model::{CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject};
 use rmcp::task_manager::current_timestamp;
+use serde_json::json;
+
+/// The member of `_meta` that has the report of a run.
+const REPORT: &str = "callgate/report";
+/// Calls in it.
+const MAX_CALLS: usize = 100;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -69,6 +75,26 @@ fn cut_texts(result: &mut CallToolResult, run: &str, limit: u64) -> Option<Arc<s
     Some(whole.into())
 }
 
+/// The report as data for the client's program: as in docs/report.md, without the output, the value
+/// and what was emitted, which are the content, and with the first calls only.
+fn report_data(report: &RunReport) -> JsonObject {
+    let calls = report.calls.get(..MAX_CALLS).unwrap_or(&report.calls);
+    let data = json!({
+        "version": report.version,
+        "run": report.run,
+        "status": report.status,
+        "error": report.error,
+        "calls": calls,
+        "moreCalls": report.calls.len() - calls.len(),
+        "denials": report.denials,
+        "unavailable": report.unavailable,
+        "warnings": report.warnings,
+        "scriptMs": report.script_ms,
+        "totalMs": report.total_ms,
+    });
+    JsonObject::from_iter([(REPORT.to_owned(), data)])
+}
+
 impl Outcome {
     /// The answer of a call without a script.
     pub(crate) fn of_call(answer: Result<CallToolResult, ErrorData>) -> Self {
@@ -116,11 +142,12 @@ impl Outcome {
             let block = serde_json::to_value(block).ok()?;
             serde_json::from_value(block).ok()
         }));
-        let answer = if report.status == Status::Completed {
+        let mut answer = if report.status == Status::Completed {
             CallToolResult::success(content)
         } else {
             CallToolResult::error(content)
         };
+        answer.meta = Some(MetaObject(report_data(report)));
         let call = Self::of_call(Ok(answer));
         Self {
             is_cancelled: report.status == Status::Cancelled,
