@@ -1,6 +1,5 @@
 //! A request that waits for a run, and passes its questions and notices on to the client.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use rmcp::service::{OriginatingRequestId, RequestContext, RoleServer, ServiceErr
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::outcome::Outcome;
@@ -78,13 +78,14 @@ impl<'a> Waiter<'a> {
         let mut outcome = run.subscribe();
         let mut questions = run.pending.subscribe();
         questions.mark_changed();
+        let is_over = CancellationToken::new();
         let end = {
             // A client that does not read delays only its notices, of which the oldest are dropped.
-            let notices = self.notifier.pass_on(&run.progress);
+            let notices = self.notifier.pass_on(&run.progress, &is_over);
             tokio::pin!(notices);
             let time_over = sleep(wait);
             tokio::pin!(time_over);
-            loop {
+            let end = loop {
                 tokio::select! {
                     biased;
                     ended = outcome.wait_for(Option::is_some) => {
@@ -104,9 +105,19 @@ impl<'a> Waiter<'a> {
                     },
                     () = run.is_long.cancelled(), if detaches_long => break WaitEnd::TimeOver,
                     () = &mut time_over => break WaitEnd::TimeOver,
-                    never = &mut notices => match never {},
+                    () = &mut notices => break WaitEnd::TimeOver,
+                }
+            };
+            is_over.cancel();
+            if matches!(end, WaitEnd::Ended(_)) {
+                // A notice that is being sent goes before the answer, if the client reads it.
+                tokio::select! {
+                    () = &mut notices => {}
+                    () = sleep(LAST_NOTICES) => {}
+                    () = context.ct.cancelled() => {}
                 }
             }
+            end
         };
         if matches!(end, WaitEnd::Ended(_)) {
             // Earlier notices go before the answer, if the client reads them.
@@ -162,13 +173,15 @@ struct Notifier<'a> {
 }
 
 impl Notifier<'_> {
-    /// Passes servers' notices on, and the run's state at intervals.
-    async fn pass_on(&mut self, progress: &RunProgress) -> Infallible {
+    /// Passes servers' notices on, and the run's state at intervals, until the wait is over.
+    async fn pass_on(&mut self, progress: &RunProgress, is_over: &CancellationToken) {
         let mut interval = interval_at(Instant::now() + STATE_INTERVAL, STATE_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut sent = progress.state();
         loop {
             tokio::select! {
+                biased;
+                () = is_over.cancelled() => return,
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => self.notify(notice).await,
                     Err(RecvError::Lagged(_)) => {}
