@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::Gate;
 use crate::cache::Cache;
 use crate::choices::CheckMode;
-use crate::config::{CacheConfig, Config, ModelsConfig};
+use crate::config::{CacheConfig, CheckConfig, Config, ModelsConfig};
 use crate::error::{GateError, GateErrorKind};
 use crate::keep_in_file::KeepInFile;
 use crate::lint::Lint;
@@ -210,18 +210,11 @@ impl GateBuilder {
         self.check_names()?;
         self.apply_skills()?;
         self.complete_servers();
-        let mut sinks = self.sinks.clone();
-        if let Some((path, options)) = self.config.ledger.take() {
-            sinks.push(Arc::new(LedgerFile::open(&path, options)?));
-        }
+        let sinks = self.open_sinks()?;
         // Workers and TypeScript start while the servers do.
         let workers = self.take_workers();
         let config = self.config;
-        // Without a configuration, the folder's author has no say over programs that run.
-        let project = Some(config.folder).filter(|folder| folder.is_absolute());
-        let mode = config.check.mode.unwrap_or_default();
-        let checker = TypeChecker::new(mode, config.check.typescript, project, &config.jail);
-        checker.start();
+        let checker = start_checker(config.check, config.folder, &config.jail);
         let mut servers = config.servers;
         let scope = self.cache_scope.as_deref();
         let opened = open_cache(self.cache.as_ref(), scope, &mut servers);
@@ -253,11 +246,7 @@ impl GateBuilder {
         }
         let lint = &live.lint;
         if let Some(cache) = cache.clone() {
-            let (rules, catalog) = (Arc::clone(&lint.rules), live.catalog());
-            drop(tokio::task::spawn_blocking(move || {
-                cache.keep_granted(&rules, &catalog);
-                cache.tidy();
-            }));
+            tidy(cache, &live);
         }
         let folder = cache.as_ref().map(|cache| cache.vectors());
         let vectors = Arc::new(Vectors::new(Arc::clone(&models), folder));
@@ -295,6 +284,15 @@ impl GateBuilder {
             skills: config.skills,
             uncached,
         })
+    }
+
+    /// The host's sinks, and the file.
+    fn open_sinks(&mut self) -> Result<Vec<Arc<dyn LedgerSink>>, GateError> {
+        let mut sinks = std::mem::take(&mut self.sinks);
+        if let Some((path, options)) = self.config.ledger.take() {
+            sinks.push(Arc::new(LedgerFile::open(&path, options)?));
+        }
+        Ok(sinks)
     }
 
     /// The host's workers, or those of this gate alone.
@@ -363,6 +361,25 @@ impl GateBuilder {
             }
         }
     }
+}
+
+/// Starts the type checker. Without a configuration, the folder's author has no say over programs
+/// that run.
+fn start_checker(check: CheckConfig, folder: PathBuf, jail: &JailOptions) -> TypeChecker {
+    let project = Some(folder).filter(|folder| folder.is_absolute());
+    let mode = check.mode.unwrap_or_default();
+    let checker = TypeChecker::new(mode, check.typescript, project, jail);
+    checker.start();
+    checker
+}
+
+/// Keeps the definitions of granted tools, and removes old files of the cache, beside other work.
+fn tidy(cache: Arc<Cache>, live: &LiveCatalog) {
+    let (rules, catalog) = (Arc::clone(&live.lint.rules), live.catalog());
+    drop(tokio::task::spawn_blocking(move || {
+        cache.keep_granted(&rules, &catalog);
+        cache.tidy();
+    }));
 }
 
 /// Waits for the servers that start; with a patience, for those without a list, and no longer.
