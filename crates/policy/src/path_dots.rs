@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use callgate_text::is_invisible;
+
 /// True if a text has a segment `.` or `..`, as in a path or a URL: between `/`, `\`, `?`, `#` or an
 /// end, or before the `;` of a path parameter. Percent-encoding is undone once, and characters that
 /// some reader [drops](is_dropped) do not count. Such a text leads to a different place than its
@@ -41,32 +43,10 @@ fn ends(char: char) -> bool {
 /// True for white space, control and invisible characters, and invalid UTF-8. They are ignored when
 /// a segment is compared with `..`, because URL parsers, file systems and programs drop some of them.
 fn is_dropped(char: char) -> bool {
-    char.is_whitespace() || char.is_control() || is_ignorable(char)
-}
-
-/// True for Unicode's Default_Ignorable_Code_Point, and for the mark of invalid UTF-8.
-fn is_ignorable(char: char) -> bool {
-    matches!(
-        char,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fff8}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-            | char::REPLACEMENT_CHARACTER
-    )
+    // `is_invisible` keeps the joiners and the selector that a reader of text needs.
+    let is_kept = matches!(char, '\u{200c}'..='\u{200d}' | '\u{fe0f}');
+    let is_shown = !is_kept && !is_invisible(char) && char != char::REPLACEMENT_CHARACTER;
+    char.is_whitespace() || char.is_control() || !is_shown
 }
 
 /// The text with its percent-encoding undone once. URL parsers drop characters before they look
