@@ -37,7 +37,7 @@ fn recipe(name: &str) -> String {
 }
 
 #[test]
-fn recipes_of_the_documentation_do_what_they_show() {
+fn recipes_print_the_documented_output() {
     let check = |name: &str, expected: &str| assert_eq!(recipe(name), expected, "{name}");
     check("rules", "denied\n");
     check(

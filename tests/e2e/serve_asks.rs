@@ -51,8 +51,8 @@ async fn each_kind_of_denial_has_its_reason() {
         (
             json!({ "action": "cancel" }),
             "dismissed",
-            "the client gave no answer; perhaps nobody was asked; only the operator can allow it \
-             unasked, with \"ticketing_createIssue\" under permissions.allow; calling again will not \
+            "the client gave no answer, perhaps without asking its user; only the operator can \
+             allow it unasked, with \"ticketing_createIssue\" under permissions.allow; calling again will not \
              help",
         ),
         (

@@ -15,7 +15,7 @@ pub struct AuthError {
     pub(crate) remedy: Remedy,
 }
 
-/// What resolves an error.
+/// The action that resolves an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// A login. Its page may be shown.

@@ -145,7 +145,7 @@ struct Allowed {
     proxies: Vec<Host>,
 }
 
-/// How near an address is to this machine.
+/// The distance of an address from this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     Public,

@@ -28,7 +28,7 @@ pub(crate) struct KeyringError {
 }
 
 impl KeyringError {
-    /// True if there is no keyring at all, in contrast to one that does not answer.
+    /// True if the machine has no keyring. False if its keyring does not answer.
     pub(crate) fn is_absent(&self) -> bool {
         self.is_absent
     }

@@ -36,7 +36,7 @@ struct SharedAuthorization {
     pending: Mutex<Option<AuthError>>,
 }
 
-/// Whether a login page may be shown for a request.
+/// Permission of a request to show a login page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompt {
     /// A call or a start waits for the request.

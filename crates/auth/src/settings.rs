@@ -103,7 +103,7 @@ pub enum Grant {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TokenPlace {
-    /// In the system's keyring; in a file if there is none.
+    /// In the system's keyring, or in a file on a machine without a keyring.
     #[default]
     #[serde(rename = "auto")]
     KeyringOrFile,

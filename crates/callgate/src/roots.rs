@@ -8,7 +8,7 @@ use callgate_servers::{
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// A caller that has these folders if it names none itself; the caller itself, if there are none.
+/// A caller that has these folders if it names none itself; without folders, the caller itself.
 pub(crate) fn with_roots(roots: &[Root], caller: Arc<dyn Caller>) -> Arc<dyn Caller> {
     if roots.is_empty() {
         return caller;

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_values_in_place_of_numbers_are_used_as_numbers() {
+    fn number_hint_needs_a_number_as_target() {
         let check = |text: &str, ty: &str, expected: bool| {
             assert_eq!(is_used_as_number(text, ty), expected, "{text}");
         };

@@ -13,7 +13,7 @@ use crate::{print, setup};
 /// Time to embed the tools. The vectors are lost at the end of the process.
 const VECTOR_TIME: Duration = Duration::from_secs(60);
 
-/// Prints the tools, the best matches first, and returns 1 if there are none.
+/// Prints the tools, the best matches first. Returns 1 if no tool matches.
 pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     let mut request = SearchRequest::new(args.query.as_str());
     request.by = args.by.unwrap_or(SearchBy::Auto);

@@ -79,7 +79,7 @@ fn is_private_name(token: Token<'_>) -> bool {
 }
 
 /// The canonical text of a JSON text with integers of more than 64 bits, which a [`Value`] does
-/// not hold; `None` if there are none. They pass through the value as strings with a mark.
+/// not hold; `None` without such integers. They pass through the value as strings with a mark.
 fn with_long_integers(given: &str) -> Option<String> {
     if !tokens(given).any(is_long_integer) {
         return None;

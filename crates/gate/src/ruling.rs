@@ -152,7 +152,7 @@ impl fmt::Display for Ruling {
             Some(Answer::Dismissed) => {
                 write!(
                     f,
-                    "{decision}, and the client gave no answer; perhaps nobody was asked"
+                    "{decision}, and the client gave no answer, perhaps without asking its user"
                 )
             }
             Some(Answer::Unclear) => {

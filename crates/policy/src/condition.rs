@@ -120,7 +120,7 @@ impl Condition {
         .unwrap_or(Judged::Holds)
     }
 
-    /// What it permits, in words for a caller: `path /data/out/**`.
+    /// The permitted values in short, such as `path /data/out/**`.
     pub(crate) fn in_short(&self) -> String {
         let at = self.at.as_str().trim_start_matches('/');
         match (&self.glob, &self.is_in) {

@@ -23,7 +23,7 @@ impl MachineLimit {
         })
     }
 
-    /// What is wrong, as a clause.
+    /// The problem, as a clause.
     pub fn problem(self) -> &'static str {
         match self {
             Self::Processes => "the machine's limit on processes and threads is reached",
@@ -32,7 +32,7 @@ impl MachineLimit {
         }
     }
 
-    /// What to change.
+    /// The advice, as a clause.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Processes => "raise it (`ulimit -u`, or the pids limit of the container)",

@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tls_error_says_what_to_do() {
+    fn tls_error_contains_advice() {
         for (reason, meaning, advice) in [
             (
                 "received corrupt message of type InvalidContentType",

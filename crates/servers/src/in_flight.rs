@@ -74,7 +74,7 @@ impl InFlight {
         self.table().is_stateless
     }
 
-    /// Describes the unusable messages so far, as a clause; empty if there are none.
+    /// A clause about the unusable messages so far; empty without such messages.
     pub(crate) fn unused(&self) -> String {
         let table = self.table();
         let first = &table.first_unused;

@@ -174,7 +174,7 @@ pub struct CacheConfig {
     /// `$XDG_CACHE_HOME`, else in `~/.cache`.
     #[serde(deserialize_with = "fields::path")]
     pub path: Option<PathBuf>,
-    /// How long a tool list holds if its server does not say. An older list is requested again at
+    /// The time to live of a tool list if its server sets none. An older list is requested again at
     /// the start, and is used only while its server is down. Default: `1h`.
     pub ttl: Option<Duration>,
 }

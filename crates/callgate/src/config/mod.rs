@@ -67,8 +67,9 @@ pub struct Loaded<S> {
     pub config: Config,
     /// The section `serve`.
     pub serve: S,
-    /// What the file can start, read, send or loosen. Whether a person has accepted that is for
-    /// the caller to ask if the file was found, before anything is done with the configuration.
+    /// The effects of the file: programs that it starts, values that it reads or sends, checks that
+    /// it loosens. If the file was found, the caller asks a person to accept them before it uses
+    /// the configuration.
     pub effects: Effects,
 }
 

@@ -177,7 +177,7 @@ impl Gate {
                 } else {
                     "no server that is in use offers one"
                 };
-                Some(format!("{name} is not a tool, and there are none: {why}"))
+                Some(format!("{name} is not a tool, and no tool is known: {why}"))
             }
             NameProblem::Unknown { near: None } => None,
             _ => Some(problem.message(name)),

@@ -341,7 +341,7 @@ impl<'a> GateView<'a> {
     ///
     /// # Errors
     ///
-    /// [`GateErrorKind::TypeCheck`]: why there is none, and what to do.
+    /// [`GateErrorKind::TypeCheck`] without TypeScript; its message says why, and what to do.
     pub fn typescript(&self) -> Result<String, GateError> {
         let program = self.0.checker.program();
         program.map_err(|why| GateError::new(GateErrorKind::TypeCheck, why))

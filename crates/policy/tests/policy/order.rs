@@ -73,7 +73,7 @@ fn first_matching_rule_of_a_list_decides() {
 
 /// A call with other arguments than the rules allow is told which ones they allow.
 #[test]
-fn reason_names_arguments_that_rules_allow() {
+fn denial_reason_names_allowed_arguments() {
     let write =
         |path: &str| json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "glob": path }] });
     let small = json!({ "tool": "fs_*", "arguments": [

@@ -108,8 +108,8 @@ impl PendingRequests {
         sent.collect()
     }
 
-    /// Marks the requests that this client can answer as shown, and returns them by key; `None` if
-    /// there are none.
+    /// Marks the requests that this client can answer as shown, and returns them by key; `None`
+    /// without such requests.
     pub(crate) fn show(&self, client: Offers) -> Option<InputRequests> {
         let mut open = self.requests.lock();
         let requests = open.unsent(client).map(|(key, request)| {
