@@ -27,3 +27,17 @@ fn tool_found_by_search_can_be_called() {
     assert_eq!(called.len(), 1, "{report:#}");
     assert_eq!(called[0]["function"], "ticketing_createIssue");
 }
+
+#[test]
+fn denied_tool_takes_no_place_under_the_limit() {
+    for (query, denied) in [
+        ("create an issue", "ticketing_createIssue"),
+        ("list issues", "ticketing_listIssues"),
+    ] {
+        let script = format!("return (await mcp.searchTools({query:?}, {{ limit: 1 }})).tools");
+        let report = Workbench::demo().report(&script, &["--deny", denied]);
+        let found = &report["value"]["json"];
+        assert_eq!(found.as_array().map(Vec::len), Some(1), "{report:#}");
+        assert_ne!(found[0]["name"], denied, "{report:#}");
+    }
+}

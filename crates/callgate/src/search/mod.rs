@@ -121,14 +121,19 @@ impl Searcher {
             .filter(|tool| request.is_of(&tool.definition.server))
             .collect();
         let searched = tools.len();
+        let denial = |tool: &Tool| self.live.denial(rules, tool);
+        let denied = tools.iter().filter(|tool| denial(tool).is_some()).count();
+        let limit = request.limit.min(MAX_LIMIT);
+        // With room for the denied tools, none takes the place of a tool that may be called.
         let mut found = self
-            .ranked(request, rules, &catalog, tools, consult)
+            .ranked(request, rules, &catalog, tools, limit + denied, consult)
             .await?;
         for hit in &mut found.hits {
-            let tool = catalog.get(&hit.function);
-            hit.denied = tool.and_then(|tool| self.live.denial(rules, tool));
+            hit.denied = catalog.get(&hit.function).and_then(denial);
         }
         found.hits.sort_by_key(|hit| hit.denied.is_some());
+        found.more += found.hits.len().saturating_sub(limit);
+        found.hits.truncate(limit);
         if found.is_poor {
             notes.insert(0, "no good match; these are the nearest".to_owned());
         }
@@ -151,9 +156,9 @@ impl Searcher {
         rules: &Rules,
         catalog: &Arc<Catalog>,
         mut tools: Vec<&Tool>,
+        limit: usize,
         consult: Option<Consult<'_>>,
     ) -> Result<SearchResults, GateError> {
-        let limit = request.limit.min(MAX_LIMIT);
         let query = request.query.trim();
         if query.is_empty() {
             tools.sort_by_key(|tool| tool.definition.is_deprecated());

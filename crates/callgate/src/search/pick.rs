@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::request::{SearchHit, SearchResults};
-use super::{Search, Searcher};
+use super::{MAX_LIMIT, Search, Searcher};
 use crate::choices::SearchBy;
 use crate::model_tools::SEARCH;
 use crate::models::Task;
@@ -73,7 +73,8 @@ impl Searcher {
         let tools = tools.filter(|tool| search.request.is_of(&tool.definition.server));
         let (denied, allowed): (Vec<&Tool>, Vec<&Tool>) =
             tools.partition(|tool| self.live.denial(search.rules, tool).is_some());
-        let max = CANDIDATES.max(search.limit);
+        let limit = search.request.limit.min(MAX_LIMIT);
+        let max = CANDIDATES.max(limit);
         // Extra candidates, because denied tools are removed afterwards.
         let ranked = max + denied.len();
         let mut found = if self.vectors.models.has_embeddings() {
@@ -87,8 +88,8 @@ impl Searcher {
         if found.hits.is_empty() {
             return found;
         }
-        let prompt = prompt(search.catalog, query, search.limit, &found.hits);
-        let schema = answer_schema(search.limit, &found.hits);
+        let prompt = prompt(search.catalog, query, limit, &found.hits);
+        let schema = answer_schema(limit, &found.hits);
         let task = Task {
             of: HostFunction::SearchTools.name(),
             system: SYSTEM,
@@ -108,8 +109,8 @@ impl Searcher {
             Ok(names) => pick(&mut found, &names, &allowed),
             Err(reason) => found.notes.push(format!("no model picked these: {reason}")),
         }
-        found.more = found.hits.len().saturating_sub(search.limit);
-        found.hits.truncate(search.limit);
+        found.more = found.hits.len().saturating_sub(limit);
+        found.hits.truncate(limit);
         found
     }
 }
