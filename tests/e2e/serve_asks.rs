@@ -47,7 +47,6 @@ async fn unknown_or_missing_answer_denies_the_call() {
 async fn each_kind_of_denial_has_its_reason() {
     let cases = [
         (json!({ "answer": "deny" }), "deny", "a person refused"),
-        (json!({ "action": "decline" }), "deny", "a person refused"),
         (
             json!({ "action": "cancel" }),
             "dismissed",

@@ -1,6 +1,7 @@
 //! The asker of a run: questions about calls go to the run's client.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use callgate::faces::{LogLevel, Offers, Root};
 use callgate::{Answer, Asker, Question};
@@ -80,8 +81,9 @@ impl Asker for ClientAsker {
             let line = line.map_or(String::new(), |line| format!(" (line {})", line.number));
             let about = format!("{}{line}", question.function);
             let _asking = self.run.progress.asking(about);
+            let asked = Instant::now();
             match self.request(vec![(None, form)]).await.pop() {
-                Some(Ok(result)) => question::answer(&question, &result),
+                Some(Ok(result)) => question::answer(&question, &result, asked.elapsed()),
                 None | Some(Err(NoAnswer::NoClient)) => Answer::Failed,
                 Some(Err(NoAnswer::Late)) => Answer::Late,
                 Some(Err(NoAnswer::Failed(reason))) => {

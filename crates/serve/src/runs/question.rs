@@ -1,5 +1,7 @@
 //! A question about a call as a form, and the form's answer.
 
+use std::time::Duration;
+
 use callgate::faces::{Shown, answer_text, call_text, question_text};
 use callgate::{Answer, Question};
 use rmcp::model::InputRequest;
@@ -12,6 +14,9 @@ const ANSWERS: [(&str, Answer); 4] = [
     ("session", Answer::Session),
     ("deny", Answer::Deny),
 ];
+
+/// Shortest time in which a person can decline. Some clients without a person decline at once.
+const SHORTEST_DECLINE: Duration = Duration::from_millis(100);
 
 /// The answers that this question offers.
 fn offered(question: &Question) -> Vec<(&'static str, Answer)> {
@@ -70,15 +75,16 @@ pub(crate) fn form(question: &Question, has_titles: bool) -> Option<InputRequest
     serde_json::from_value(form).ok()
 }
 
-/// The answer in a client's result. Only an exactly completed form approves, and only `decline` or
-/// the form's word for it is a refusal by a person.
-pub(crate) fn answer(question: &Question, result: &Value) -> Answer {
-    read(&offered(question), result)
+/// The answer in a client's result after this time. Only an exactly completed form approves, and
+/// only `decline` or the form's word for it is a refusal by a person.
+pub(crate) fn answer(question: &Question, result: &Value, took: Duration) -> Answer {
+    read(&offered(question), result, took)
 }
 
-fn read(offered: &[(&str, Answer)], result: &Value) -> Answer {
+fn read(offered: &[(&str, Answer)], result: &Value, took: Duration) -> Answer {
     let content = result.get("content").and_then(Value::as_object);
     let word = match (result.get("action").and_then(Value::as_str), content) {
+        (Some("decline"), _) if took < SHORTEST_DECLINE => return Answer::Dismissed,
         (Some("decline"), _) => return Answer::Deny,
         (Some("cancel"), _) => return Answer::Dismissed,
         (Some("accept"), Some(content)) if content.len() == 1 => {
@@ -94,15 +100,30 @@ fn read(offered: &[(&str, Answer)], result: &Value) -> Answer {
 mod tests {
     use super::*;
 
+    fn read_slow(offered: &[(&str, Answer)], result: &Value) -> Answer {
+        read(offered, result, SHORTEST_DECLINE)
+    }
+
+    #[test]
+    fn decline_without_delay_is_no_refusal_by_a_person() {
+        let declined = json!({ "action": "decline" });
+        let read = |took| read(&ANSWERS, &declined, took);
+        assert_eq!(read(Duration::from_millis(8)), Answer::Dismissed);
+        assert_eq!(read(Duration::from_secs(2)), Answer::Deny);
+    }
+
     #[test]
     fn only_completed_form_counts_as_approval() {
         let accept = |content| json!({ "action": "accept", "content": content });
         for (word, answer) in ANSWERS {
-            assert_eq!(read(&ANSWERS, &accept(json!({ "answer": word }))), answer);
+            assert_eq!(
+                read_slow(&ANSWERS, &accept(json!({ "answer": word }))),
+                answer
+            );
         }
         // An answer that is not offered.
         let session = accept(json!({ "answer": "session" }));
-        assert_eq!(read(&ANSWERS[..2], &session), Answer::Unclear);
+        assert_eq!(read_slow(&ANSWERS[..2], &session), Answer::Unclear);
         for content in [
             json!({}),
             json!(null),
@@ -114,7 +135,7 @@ mod tests {
             json!({ "answer": "once", "more": 1 }),
             json!({ "more": "once" }),
         ] {
-            assert_eq!(read(&ANSWERS, &accept(content)), Answer::Unclear);
+            assert_eq!(read_slow(&ANSWERS, &accept(content)), Answer::Unclear);
         }
         for (action, answer) in [
             ("decline", Answer::Deny),
@@ -122,13 +143,13 @@ mod tests {
             ("Accept", Answer::Unclear),
         ] {
             let result = json!({ "action": action, "content": { "answer": "once" } });
-            assert_eq!(read(&ANSWERS, &result), answer);
+            assert_eq!(read_slow(&ANSWERS, &result), answer);
         }
         for result in [
             json!({ "content": { "answer": "once" } }),
             json!({ "answer": "once" }),
         ] {
-            assert_eq!(read(&ANSWERS, &result), Answer::Unclear);
+            assert_eq!(read_slow(&ANSWERS, &result), Answer::Unclear);
         }
     }
 }
