@@ -14,7 +14,8 @@ const FOLDER: &str = "fixtures/clients";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Names of clients, if not all: `claude-code`, `codex`, `gemini`, `opencode`, `qwen`;
+    /// Names of clients (`claude-code`, `codex`, `gemini`, `opencode`, `qwen`) and of scenarios
+    /// (`run`, `structured`, `error`, `question`, `long`, `cancel`, `interrupt`), if not all;
     /// `--healthy` (without a server that hangs), `--keep` (the folders of the runs).
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<String>,
@@ -25,7 +26,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     say::step("build (the first time: about nine minutes on two cores)");
     demo::build(project, "dev")?;
 
-    say::step("clients (a minute)");
+    say::step("clients (six minutes)");
     let pins = project.root.join(FOLDER);
     let folder = project.target_dir.join("clients");
     let what = "five clients and a Node.js for them, 1.6 GB (a minute with a near registry)";
