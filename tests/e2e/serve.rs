@@ -31,6 +31,17 @@ async fn answers_carry_the_report_as_data() {
 }
 
 #[tokio::test]
+async fn structured_report_is_sent_only_on_request() {
+    let bench = Workbench::new(json!({ "serve": { "structuredReport": true } }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let call = json!({ "code": "return 7" });
+    let answer = session.call("run_script", call).await;
+    let report = answer.structured_content.expect("a report");
+    assert_eq!(report["status"], "completed");
+    assert_eq!(answer.content[0].as_text().expect("a text").text, "7\n");
+}
+
+#[tokio::test]
 async fn a_client_runs_a_script() {
     let bench = Workbench::demo();
     let session = connect(&bench, User::new(&ERAS[0], &[]), &[]).await;

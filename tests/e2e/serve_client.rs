@@ -31,6 +31,8 @@ use tokio::sync::mpsc;
 /// A client with a user who gives these answers, one after the other.
 #[derive(Clone)]
 pub struct User {
+    /// The name of the client.
+    pub name: &'static str,
     /// The revision it speaks.
     pub version: ProtocolVersion,
     /// The capabilities that the client announces.
@@ -69,6 +71,7 @@ impl User {
     pub fn new(version: &ProtocolVersion, answers: &[&str]) -> Self {
         let filled_in = |answer: &&str| json!({ "answer": answer });
         Self {
+            name: "test",
             version: version.clone(),
             can: can(json!({ "elicitation": {} })),
             answers: Arc::new(Mutex::new(answers.iter().rev().map(filled_in).collect())),
@@ -84,7 +87,7 @@ impl User {
 
 impl ClientHandler for User {
     fn get_info(&self) -> ClientConfig {
-        let mut config = ClientConfig::new(self.can.clone(), Implementation::new("test", "1"));
+        let mut config = ClientConfig::new(self.can.clone(), Implementation::new(self.name, "1"));
         config.protocol_version = self.version.clone();
         config
     }

@@ -48,6 +48,26 @@ fn emitted_content_is_in_the_report() {
 }
 
 #[tokio::test]
+async fn output_fits_a_client_with_a_known_limit() {
+    for version in ERAS {
+        let bench = Workbench::new(json!({}));
+        let mut user = User::new(&version, &[]);
+        user.name = "codex-mcp-client";
+        let session = connect(&bench, user, &[]).await;
+        let code = "console.log('a'.repeat(40000))";
+        for (limits, expected) in [
+            (json!({}), 10 << 10),
+            (json!({ "outputBytes": 12_000 }), 12_000),
+        ] {
+            let call = json!({ "code": code, "limits": limits });
+            let (_, said) = session.result("run_script", call).await;
+            let printed = said.matches('a').count();
+            assert!(printed.abs_diff(expected) < 500, "{version}: {printed}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn cut_output_can_be_read_in_parts() {
     for version in ERAS {
         let bench = Workbench::new(json!({}));

@@ -67,6 +67,9 @@ pub struct ServeConfig {
     /// Whose folders a server gets that asks: the client's, or else those of `roots`; with
     /// `configured` only those of `roots`. Default: `client`.
     pub roots: RootsFrom,
+    /// Send a run's report as `structuredContent` too, for clients that read no `_meta`. Some
+    /// clients show it to the model in place of the text. Default: `false`.
+    pub structured_report: bool,
     /// MCP over HTTP.
     pub http: HttpConfig,
     /// Servers and rules of users over HTTP.
@@ -86,6 +89,7 @@ impl Default for ServeConfig {
             memory: None,
             modes: None,
             roots: RootsFrom::default(),
+            structured_report: false,
             http: HttpConfig::default(),
             users: UsersConfig::default(),
         }

@@ -54,6 +54,7 @@ fn keys_of_serve() {
         row!(r#""toolsTtl": "1m""#, c => c.tools_ttl, "60s"),
         row!(r#""wait": "20s""#, c => c.wait, "20s"),
         row!(r#""answerTime": "1h""#, c => c.answer_time, "3600s"),
+        row!(r#""structuredReport": true"#, c => c.structured_report, "true"),
         row!(r#""memory": "1GiB""#, c => c.memory, "Some(1073741824)"),
         row!(r#""modes": ["native"]"#, c => c.modes, "Some([Native])"),
         row!(r#""roots": "configured""#, c => c.roots, "Configured"),

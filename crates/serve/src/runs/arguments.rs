@@ -76,6 +76,11 @@ impl ScriptArguments {
         }
     }
 
+    /// Sets the limit of the output, in bytes, unless the caller has set one.
+    pub(crate) fn cap_output(&mut self, bytes: u64) {
+        self.limits.output_bytes.get_or_insert(bytes);
+    }
+
     /// The configured limits, tightened.
     pub(crate) fn limits(&self, configured: &Limits) -> Limits {
         self.limits.tighten(configured)

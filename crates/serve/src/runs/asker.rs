@@ -24,6 +24,8 @@ pub(crate) struct ClientAsker {
     has_titles: bool,
     /// The lowest level of log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
+    /// The largest output that the client shows to its model whole, in bytes, if it is known.
+    pub(crate) max_output: Option<u64>,
     folders: Folders,
     pub(crate) run: Arc<ServedRun>,
 }
@@ -34,6 +36,7 @@ impl ClientAsker {
             capabilities: client.capabilities,
             has_titles: client.has_titles,
             logs: client.logs,
+            max_output: client.max_output,
             folders,
             run: Arc::clone(run),
         })
@@ -116,6 +119,7 @@ mod tests {
             capabilities: Offers::default(),
             has_titles: true,
             logs: None,
+            max_output: None,
             folders: Folders::none(),
             run: Arc::new(run),
         };

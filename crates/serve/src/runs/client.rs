@@ -12,6 +12,9 @@ use serde_json::Value;
 /// The member of `_meta` with the log level of a stateless request.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// The largest output, in bytes, that clients show to their model whole, by the client's name.
+const MAX_OUTPUTS: [(&str, u64); 1] = [("codex-mcp-client", 10 << 10)];
+
 /// Marks a request over HTTP whose answer is one message: in a session, its client cannot be asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneMessage;
@@ -31,6 +34,8 @@ pub(crate) struct Client {
     pub(crate) tasks: bool,
     /// The lowest level of servers' log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
+    /// The largest output that the client shows to its model whole, in bytes, if it is known.
+    pub(crate) max_output: Option<u64>,
 }
 
 impl Client {
@@ -52,7 +57,12 @@ impl Client {
         } else {
             logs
         };
-        Ok(Self { logs, ..client })
+        let info = context.client_info();
+        Ok(Self {
+            logs,
+            max_output: info.and_then(|info| max_output(&info.name)),
+            ..client
+        })
     }
 
     /// The client of a session.
@@ -78,8 +88,14 @@ impl Client {
             has_titles: is_from(ProtocolVersion::V_2025_11_25),
             tasks: is_stateless && capabilities.supports_tasks(),
             logs: None,
+            max_output: None,
         }
     }
+}
+
+fn max_output(client: &str) -> Option<u64> {
+    let known = MAX_OUTPUTS.iter().find(|(name, _)| *name == client);
+    known.map(|(_, bytes)| *bytes)
 }
 
 /// The level that a client names.

@@ -14,7 +14,7 @@ pub(crate) struct LimitArguments {
     timeout_ms: Option<u64>,
     run_timeout_ms: Option<u64>,
     memory_bytes: Option<u64>,
-    output_bytes: Option<u64>,
+    pub(super) output_bytes: Option<u64>,
     result_bytes: Option<u64>,
     calls: Option<u64>,
     calls_in_flight: Option<u32>,
@@ -34,6 +34,7 @@ impl LimitArguments {
             limits.buffer_bytes = limits.buffer_bytes.min(bytes);
         }
         if let Some(bytes) = self.output_bytes {
+            let bytes = bytes.min(limits.output_bytes);
             limits.output_bytes = bytes;
             limits.output_lines = limits.output_lines.min(bytes.div_ceil(8));
             limits.result_bytes = limits.result_bytes.min(bytes);

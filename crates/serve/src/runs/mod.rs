@@ -330,9 +330,12 @@ impl Runs {
         &self,
         gate: Arc<Gate>,
         run: &Arc<ServedRun>,
-        given: ScriptArguments,
+        mut given: ScriptArguments,
         client: Option<Arc<ClientAsker>>,
     ) -> JoinHandle<RunReport> {
+        if let Some(bytes) = client.as_ref().and_then(|client| client.max_output) {
+            given.cap_output(bytes);
+        }
         let mut limits = given.limits(gate.limits());
         if client.is_some() {
             limits.whole_bytes = KEPT_OUTPUT;
@@ -357,12 +360,13 @@ impl Runs {
         }
         let id = run.id.clone();
         let file = self.options.file.clone();
+        let is_structured = self.options.structured_report;
         self.spawn(run, async move {
             let mut report = gate.run(request).await;
             if file.is_some_and(|file| file.has_changed()) {
                 report.warn(CHANGED);
             }
-            (Outcome::of_script(&report, &id), report)
+            (Outcome::of_script(&report, &id, is_structured), report)
         })
     }
 

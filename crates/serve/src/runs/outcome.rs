@@ -6,7 +6,7 @@ use std::time::Instant;
 use callgate::{RunReport, Status};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject};
 use rmcp::task_manager::current_timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The member of `_meta` that has the report of a run.
 const REPORT: &str = "callgate/report";
@@ -77,9 +77,9 @@ fn cut_texts(result: &mut CallToolResult, run: &str, limit: u64) -> Option<Arc<s
 
 /// The report as data for the client's program: as in docs/report.md, without the output, the value
 /// and what was emitted, which are the content, and with the first calls only.
-fn report_data(report: &RunReport) -> JsonObject {
+fn report_data(report: &RunReport) -> Value {
     let calls = report.calls.get(..MAX_CALLS).unwrap_or(&report.calls);
-    let data = json!({
+    json!({
         "version": report.version,
         "run": report.run,
         "status": report.status,
@@ -91,8 +91,7 @@ fn report_data(report: &RunReport) -> JsonObject {
         "warnings": report.warnings,
         "scriptMs": report.script_ms,
         "totalMs": report.total_ms,
-    });
-    JsonObject::from_iter([(REPORT.to_owned(), data)])
+    })
 }
 
 impl Outcome {
@@ -125,8 +124,8 @@ impl Outcome {
         }
     }
 
-    /// The report of the run with this id.
-    pub(crate) fn of_script(report: &RunReport, run: &str) -> Self {
+    /// The report of the run with this id. `is_structured`: its data are also the structured content.
+    pub(crate) fn of_script(report: &RunReport, run: &str, is_structured: bool) -> Self {
         let mut text = report.to_string();
         if let Some(whole) = &report.whole {
             text += &format!(
@@ -147,7 +146,14 @@ impl Outcome {
         } else {
             CallToolResult::error(content)
         };
-        answer.meta = Some(MetaObject(report_data(report)));
+        let data = report_data(report);
+        if is_structured {
+            answer.structured_content = Some(data.clone());
+        }
+        answer.meta = Some(MetaObject(JsonObject::from_iter([(
+            REPORT.to_owned(),
+            data,
+        )])));
         let call = Self::of_call(Ok(answer));
         Self {
             is_cancelled: report.status == Status::Cancelled,

@@ -40,6 +40,7 @@ impl Bench {
                 has_titles: true,
                 tasks: false,
                 logs: None,
+                max_output: None,
             },
             lines: BufReader::new(from).lines(),
             to,
