@@ -118,7 +118,8 @@ pub(crate) fn result_hint(error: &Reported, at: &str, script: &Script) -> Option
 }
 
 /// The tools without a declared result that a value can come from: the tool of its own call or of its
-/// variable, or else all that the script calls.
+/// variable, or else all that the script calls. The parameter of an arrow function can come from
+/// anywhere.
 fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
     let is_untyped = |name: &str| {
         let own = message::declared(name, &script.declarations);
@@ -152,11 +153,27 @@ fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
             return Vec::new();
         }
     }
+    if variable.is_some_and(|(name, _)| is_parameter(name, &script.text)) {
+        return Vec::new();
+    }
     let mut tools = calls(&script.text);
     tools.retain(|name| is_untyped(name));
     tools.dedup();
     tools.truncate(MAX_TOOLS);
     tools
+}
+
+/// True if an arrow function of the script has a parameter of this name.
+fn is_parameter(name: &str, script: &str) -> bool {
+    script.match_indices("=>").any(|(at, _)| {
+        let before = script.get(..at).unwrap_or_default().trim_end();
+        let parameters = match before.strip_suffix(')') {
+            Some(inside) => inside.rsplit_once('(').map_or(inside, |(_, list)| list),
+            None => before.rsplit([' ', '(', ',', '=', '\n']).next().unwrap_or(before),
+        };
+        let mut names = parameters.split(',').filter_map(|it| word(it.trim_start()));
+        names.any(|(parameter, _)| parameter == name)
+    })
 }
 
 #[cfg(test)]
