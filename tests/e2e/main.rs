@@ -12,6 +12,7 @@ mod data_flow;
 mod demo;
 mod doctor;
 mod dry_run;
+mod editors;
 mod elicit;
 mod endpoint;
 mod extract;

@@ -25,14 +25,9 @@ impl Files {
     pub(crate) fn new(library: &[String]) -> Self {
         let numbered = library.iter().enumerate();
         let library = numbered.map(|(number, text)| (format!("lib{number}.d.ts"), text.as_str()));
-        let ours = [
-            ("sandbox.d.ts", SANDBOX),
-            ("mcp.d.ts", callgate_typegen::ambient()),
-        ];
         let library = library.map(|(name, text)| (name, text.to_owned()));
-        let ours = ours.map(|(name, text)| (name.to_owned(), without_classes(text)));
         let fixed: Vec<_> = library
-            .chain(ours)
+            .chain([("globals.d.ts".to_owned(), globals())])
             .map(|(name, text)| (format!("{FOLDER}/{name}"), content(&text)))
             .collect();
         let mut names: Vec<&str> = fixed.iter().map(|(path, _)| path.as_str()).collect();
@@ -72,6 +67,13 @@ impl Files {
             _ => return None,
         })
     }
+}
+
+/// The declarations of the sandbox's globals and of `mcp`: what a script has besides the language
+/// and its tools.
+pub fn globals() -> String {
+    let texts = [SANDBOX, callgate_typegen::ambient()];
+    texts.map(without_classes).concat()
 }
 
 /// Declarations with an interface and a variable in place of each class: TypeScript has no class in

@@ -24,6 +24,7 @@ mod unknown;
 pub use confine::{Confinement, LayerUse};
 pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS, Unknown};
 pub use error::{CheckError, Failure, Unavailable};
+pub use files::globals;
 pub use find::{Executable, FindError, find};
 pub use scan::words;
 pub use script::Script;

@@ -397,6 +397,11 @@ pub struct TypesArgs {
     /// Callgate
     #[arg(long, conflicts_with = "detail")]
     pub rust: bool,
+
+    /// Write the declarations of all tools and of the sandbox into this folder, with a
+    /// tsconfig.json, so that editors and `tsc` check scripts
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["tools", "detail", "rust"])]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -288,6 +288,9 @@ fn preview_text(preview: &Preview) -> String {
 }
 
 fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
+    if let Some(folder) = &args.out {
+        return crate::types_out::write(gate, folder);
+    }
     if let Some(code) = not_a_tool(gate, &args.tools) {
         return Ok(code);
     }

@@ -25,6 +25,7 @@ mod serve_http;
 mod setup;
 mod terminal;
 mod trust;
+mod types_out;
 
 use std::process::ExitCode;
 use std::time::Duration;
