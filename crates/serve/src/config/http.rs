@@ -19,8 +19,8 @@ use super::values::{self, InvalidValue};
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Http")]
 pub struct HttpConfig {
-    /// The IP address and port where `--http` listens if it is given no address; port 0 takes a free
-    /// one. Flag: `--http ADDRESS`. Default: none.
+    /// The IP address, or `localhost`, and the port where `--http` listens if it is given no
+    /// address; port 0 takes a free one. Flag: `--http ADDRESS`. Default: none.
     #[serde(deserialize_with = "address_of")]
     #[schemars(with = "Option<String>")]
     pub address: Option<SocketAddr>,
