@@ -15,5 +15,5 @@ pub use cut::{MAX_MESSAGE_BYTES, cut_message};
 pub use harmless::{harmless, indented, one_line};
 pub use invisible::is_invisible;
 pub use nearest::nearest;
-pub use quoted::{label, quoted, undrawn};
+pub use quoted::{cut_to_width, label, quoted, text_width, undrawn, wrapped};
 pub use shell::shell_word;

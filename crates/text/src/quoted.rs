@@ -55,6 +55,59 @@ pub fn label(text: &str, max: usize) -> String {
     undrawn(&one_line(text, max))
 }
 
+/// Parts of a line of ours, such as the choices of a prompt, in rows of at most so many columns:
+/// two blanks between the parts, and before each further row. Only a part that is wider than a row
+/// is broken at its own blanks, and only a word that is wider than a row is cut.
+pub fn wrapped(parts: &[&str], columns: usize) -> String {
+    const INDENT: usize = 2;
+    let columns = columns.max(LEAST_COLUMNS);
+    let mut out = String::new();
+    let mut used = 0;
+    for part in parts {
+        let is_one_row = INDENT.saturating_add(text_width(part)) <= columns;
+        let words: Vec<&str> = if is_one_row {
+            vec![*part]
+        } else {
+            part.split(' ').collect()
+        };
+        let mut gap = if out.is_empty() { "" } else { "  " };
+        for word in words {
+            let word = cut_to_width(word, columns - INDENT);
+            let width = text_width(&word);
+            if used + gap.len() + width <= columns {
+                out += gap;
+                used += gap.len();
+            } else {
+                out += "\n  ";
+                used = INDENT;
+            }
+            out += &word;
+            used += width;
+            gap = " ";
+        }
+    }
+    out
+}
+
+/// The text, or as much of it as fits into so many columns with a mark after it.
+pub fn cut_to_width(text: &str, columns: usize) -> String {
+    if text_width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut used = width('…');
+    let fits = |character: &char| {
+        used += width(*character);
+        used <= columns
+    };
+    let shown: String = text.chars().take_while(fits).collect();
+    format!("{shown}…")
+}
+
+/// Columns of a text in one line at most: terminals differ.
+pub fn text_width(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
 /// At least one row. Spaces stay as they are.
 fn rows(line: &str, columns: usize) -> Vec<String> {
     let mut rows = Vec::new();
@@ -63,7 +116,7 @@ fn rows(line: &str, columns: usize) -> Vec<String> {
         let width = width(character);
         if used + width > columns {
             let rest = last_word(&mut row, columns);
-            used = rest.chars().map(self::width).sum();
+            used = text_width(&rest);
             rows.push(std::mem::replace(&mut row, rest));
         }
         row.push(character);
@@ -98,7 +151,7 @@ mod tests {
     fn check(text: &str, columns: usize, expected: Expect) {
         let rows = quoted(text, Some(columns));
         for row in rows.lines() {
-            let width: usize = row.chars().map(width).sum();
+            let width = text_width(row);
             assert!(width <= columns, "{width} columns: {row:?}");
             assert!(row.starts_with(MARGIN), "{row:?}");
         }
@@ -164,5 +217,32 @@ mod tests {
                 │ x\u001b[2K
             "]],
         );
+    }
+
+    #[test]
+    fn choices_wrap_between_choices_first() {
+        let choices = ["└ send it? [y] now", "[l] later today", "[n] no: "];
+        for (columns, expected) in [
+            (
+                usize::MAX,
+                "└ send it? [y] now  [l] later today  [n] no: ",
+            ),
+            (40, "└ send it? [y] now  [l] later today\n  [n] no: "),
+            (24, "└ send it? [y] now\n  [l] later today\n  [n] no: "),
+            (12, "└ send it?\n  [y] now\n  [l] later\n  today\n  [n] no: "),
+        ] {
+            let rows = wrapped(&choices, columns);
+            assert_eq!(rows, expected);
+            assert!(rows.lines().all(|row| text_width(row) <= columns));
+        }
+        assert_eq!(wrapped(&["to a_long_name"], 10), "to\n  a_long…");
+    }
+
+    #[test]
+    fn cut_text_fits_into_its_columns() {
+        assert_eq!(cut_to_width("same", 4), "same");
+        assert_eq!(cut_to_width("{\"to\":\"ops\"}", 8), "{\"to\":…");
+        assert_eq!(cut_to_width("日本語です", 7), "日本…");
+        assert_eq!(cut_to_width("ab", 0), "…");
     }
 }
