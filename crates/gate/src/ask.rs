@@ -122,6 +122,7 @@ impl Question {
             (Answer::Session, *call),
             (Answer::Always, *call && self.keeps_in.is_some()),
             (Answer::Deny, true),
+            (Answer::DenyRun, self.script),
         ];
         let offered = offered.into_iter().filter(|(_, offered)| *offered);
         offered.map(|(answer, _)| answer).collect()
@@ -228,6 +229,9 @@ pub enum Answer {
     /// that decides without a person answers [`Answer::NoAsker`], or has a
     /// [`Reviewer`](crate::Reviewer).
     Deny,
+    /// As [`Answer::Deny`], and later calls of the same function in this run are denied, too,
+    /// where a question would be asked about them.
+    DenyRun,
     /// The question was closed without a choice: this call is denied, and each waiting call with
     /// the same arguments.
     Dismissed,

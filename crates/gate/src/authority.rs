@@ -157,7 +157,7 @@ impl Authority {
             self.flows.pass(call.flows);
         }
         match answer {
-            Answer::Deny | Answer::Dismissed => turn.refuse(answer),
+            Answer::Deny | Answer::DenyRun | Answer::Dismissed => turn.refuse(answer),
             // Approval of this data flow does not approve later calls of the function.
             _ if !about.call => {}
             Answer::Run => self.permissions.grant(call.tool.grant(), Scope::Run),

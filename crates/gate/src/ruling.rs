@@ -81,8 +81,15 @@ impl Ruling {
     /// whether it helps to call again. Only an operator has flags and files.
     pub fn advice(&self, function: &str) -> String {
         let because = &self.decision.because;
-        if self.answer == Some(Answer::Deny) {
-            return "a person refused; call again only if that person says so".to_owned();
+        match self.answer {
+            Some(Answer::Deny) => {
+                return "a person refused; call again only if that person says so".to_owned();
+            }
+            Some(Answer::DenyRun) => {
+                return "a person refused all calls of it in this run; do not call it again"
+                    .to_owned();
+            }
+            _ => {}
         }
         if let Because::Scope(_) = because {
             return "start a new run that includes that server".to_owned();
@@ -149,6 +156,7 @@ impl fmt::Display for Ruling {
             Some(Answer::Always) => f.write_str("allowed for good when asked"),
             Some(Answer::Standing) => write!(f, "{decision}, and --yes allows it"),
             Some(Answer::Deny) => f.write_str("denied when asked"),
+            Some(Answer::DenyRun) => f.write_str("denied for this run when asked"),
             Some(Answer::Dismissed) => {
                 write!(
                     f,

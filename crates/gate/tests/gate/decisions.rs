@@ -76,6 +76,29 @@ fn check_ledger(run: &Run, expected: Expect) {
     expected.assert_eq(&lines.collect::<String>());
 }
 
+/// Other functions are asked about still, and a function that a rule allows is not refused.
+#[tokio::test]
+async fn refusal_for_the_run_denies_later_calls() {
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
+    let asker = Scripted::new(&[Answer::DenyRun, Answer::Once]);
+    let run = servers.run(rules(&["flaky_empty"], &[], &[]), asker.clone());
+    for (tool, text) in [("text", "a"), ("empty", ""), ("text", "b"), ("fails", "c")] {
+        in_time(call(&run, "flaky", tool, json!({ "text": text }))).await;
+    }
+    assert_eq!(asker.asked().len(), 2);
+    let decisions: Vec<String> = run.ledger().into_iter().map(|line| line.decision).collect();
+    assert_eq!(
+        decisions,
+        [
+            "denied for this run when asked",
+            r#"allowed by rule "flaky_empty" in permissions.allow"#,
+            "denied for this run when asked",
+            "allowed once when asked",
+        ]
+    );
+    servers.shut_down().await;
+}
+
 #[tokio::test]
 async fn calls_without_matching_rule_are_asked_about() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;

@@ -249,12 +249,12 @@ async fn question_offers_only_applicable_answers() {
     .await;
     let about = about.lock().expect("no panic").join("\n");
     expect![[r#"
-        About { call: false, data: ["a_echo"] } [Once, Run, Deny]
+        About { call: false, data: ["a_echo"] } [Once, Run, Deny, DenyRun]
         a_echo "ok" allowed by rule "*" in permissions.allow []
         b_echo "ok" allowed for this run when asked ["a_echo → b_echo 24"]
         b_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → b_echo 24"]
-        About { call: true, data: [] } [Once, Run, Session, Always, Deny]
-        About { call: true, data: ["a_echo"] } [Once, Run, Session, Always, Deny]
+        About { call: true, data: [] } [Once, Run, Session, Always, Deny, DenyRun]
+        About { call: true, data: ["a_echo"] } [Once, Run, Session, Always, Deny, DenyRun]
         a_echo "ok" allowed for this session when asked []
         b_echo "ok" allowed for this session when asked ["a_echo → b_echo 24"]
         b_echo "ok" allowed by the grant for this session ["a_echo → b_echo 24"]
