@@ -115,8 +115,7 @@ fn labelled_data_is_asked_about_without_a_rule() {
         message,
         "memory_create_entities was not called: needs approval: fs_read_text_file is labelled \
          \"private\" and memory_create_entities is not: 65 bytes of fs.read_text_file (call 1) go \
-         to memory.create_entities, and there is no one to ask; only the \
-         operator can allow it unasked, under flows; calling again will not help"
+         to memory.create_entities, and there is no one to ask; allow it under flows"
     );
 }
 

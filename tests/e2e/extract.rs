@@ -175,13 +175,13 @@ async fn tool_and_flow_rules_apply_to_extractions() {
     let gate = builder().models(models(&model, Duration::from_secs(60)));
     let gate = gate.rules(denied).build().await.expect("a gate");
     let report = run(&gate, ask).await;
-    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: denied by rule \"model_extract\" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help",null]"#]].assert_eq(&value(&report).to_string());
+    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: denied by rule \"model_extract\" in permissions.deny; to allow it, change that rule",null]"#]].assert_eq(&value(&report).to_string());
     let mut flows = FlowRules::default();
     flows.label_server("ticketing", "private");
     let gate = builder().models(models(&model, Duration::from_secs(60)));
     let gate = gate.flow_rules(flows).build().await.expect("a gate");
     let report = run(&gate, ask).await;
-    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: needs approval: ticketing_createIssue is labelled \"private\" and model_extract is not: 31 bytes of ticketing.createIssue (call 1) go to model.extract, and there is no one to ask; only the operator can allow it unasked, under flows; calling again will not help",null]"#]].assert_eq(&value(&report).to_string());
+    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: needs approval: ticketing_createIssue is labelled \"private\" and model_extract is not: 31 bytes of ticketing.createIssue (call 1) go to model.extract, and there is no one to ask; allow it under flows",null]"#]].assert_eq(&value(&report).to_string());
     assert_eq!(model.prompts().len(), 0);
     let line = serde_json::to_value(&report.calls[1]).expect("JSON");
     let [from, to] = ["from", "to"].map(|end| &line["flows"][0][end]);

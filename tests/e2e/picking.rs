@@ -123,7 +123,7 @@ async fn a_scripts_search_goes_through_the_rules() {
         .expect("rules");
     let (value, line) = found(rules, none(), "'create an issue'").await;
     expect![[r#"
-        [["ticketing_createIssue"],["only words were compared: model_search was not called: denied by rule \"model_search\" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help","1 more; raise limit, name a server, or narrow the query"]]
+        [["ticketing_createIssue"],["only words were compared: model_search was not called: denied by rule \"model_search\" in permissions.deny; to allow it, change that rule","1 more; raise limit, name a server, or narrow the query"]]
         model_search (line Some(1)): denied by rule "model_search" in permissions.deny"#]]
     .assert_eq(&format!("{value}\n{line}"));
     let issue = "JSON.stringify(await ticketing_createIssue({ title: 'a' }))";

@@ -99,7 +99,7 @@ await odd_text(page);",
         &["--check=off"],
         expect![[r#"
             --- stderr
-            error: McpDeniedError: odd_text was not called: denied by rule "odd_text" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help
+            error: McpDeniedError: odd_text was not called: denied by rule "odd_text" in permissions.deny; to allow it, change that rule
               --> stdin.ts:3:7
               3 | await odd_text(page);
                 |       ^

@@ -41,7 +41,7 @@ fn check(answers: &[&str], expected: &str) {
 fn yes_allows_one_call() {
     check(
         &["y", "n"],
-        "one made|two McpDeniedError|denied: ticketing_createIssue (line 2): when asked; a person refused; call again only if that person says so",
+        "one made|two McpDeniedError|denied: ticketing_createIssue (line 2): when asked; you answered no",
     );
 }
 

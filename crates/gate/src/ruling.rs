@@ -78,40 +78,27 @@ impl Ruling {
     }
 
     /// The advice on a denial of this function: the person who can permit the call, how, and
-    /// whether it helps to call again. Only an operator has flags and files.
+    /// whether it helps to call again. An operator reads how to permit it; only an operator has
+    /// flags and files.
     pub fn advice(&self, function: &str) -> String {
         let because = &self.decision.because;
-        match self.answer {
-            Some(Answer::Deny) => {
-                return "a person refused; call again only if that person says so".to_owned();
-            }
-            Some(Answer::DenyRun) => {
-                return "a person refused all calls of it in this run; do not call it again"
-                    .to_owned();
-            }
-            _ => {}
+        let is_operator = self.audience == Audience::Operator;
+        if let Some(advice) = self.advice_after_refusal() {
+            return advice.to_owned();
         }
         if let Because::Scope(_) = because {
             return "start a new run that includes that server".to_owned();
         }
         if self.decision.verdict == Verdict::Deny {
-            let (whose, with) = match because {
-                Because::Rule(rule) if rule.arguments.is_empty() => ("configuration", ""),
-                Because::Rule(_) => ("configuration", " with these arguments"),
-                Because::Flow(_) => ("configuration", " with this data"),
-                _ => ("own check", " with these arguments"),
-            };
-            return format!(
-                "that is the operator's {whose}, and only the operator can change it; calling \
-                 again{with} will not help"
-            );
+            return self.advice_on_rule();
         }
         let again = match self.answer {
-            Some(Answer::Late | Answer::Unclear) => "calling again asks again",
+            Some(Answer::Late | Answer::Unclear) => "; calling again asks again",
+            // An operator calls by running the script again, and can be asked then.
+            _ if is_operator => "",
             // Clients without a person answer so at once.
-            _ => "calling again will not help",
+            _ => "; calling again will not help",
         };
-        let is_operator = self.audience == Audience::Operator;
         let word = shell_word(function);
         let place = match &self.file {
             Some(file) => format!("under permissions.allow in {file}"),
@@ -120,12 +107,15 @@ impl Ruling {
         let how = match because {
             Because::Flow(_) => "under flows".to_owned(),
             Because::Reviewer(_) => {
-                return format!("the operator's own check wants a person's approval; {again}");
+                return format!("the operator's own check wants a person's approval{again}");
+            }
+            Because::OtherArguments(_) if is_operator => {
+                return format!("use such arguments, or allow others {place}{again}");
             }
             Because::OtherArguments(_) => {
                 return format!(
                     "use such arguments, or tell the user: only the operator can allow others, \
-                     {place}; {again}"
+                     {place}{again}"
                 );
             }
             // An ask rule applies before allow rules of the configuration.
@@ -139,7 +129,43 @@ impl Ruling {
             _ if is_operator => format!("with --allow {word}, or with {function:?} {place}"),
             _ => format!("with {function:?} {place}"),
         };
-        format!("only the operator can allow it unasked, {how}; {again}")
+        if is_operator {
+            format!("allow it {how}{again}")
+        } else {
+            format!("only the operator can allow it unasked, {how}{again}")
+        }
+    }
+
+    /// The advice if a person refused.
+    fn advice_after_refusal(&self) -> Option<&'static str> {
+        match (self.answer?, self.audience) {
+            (Answer::Deny | Answer::DenyRun, Audience::Operator) => Some("you answered no"),
+            (Answer::Deny, _) => Some("a person refused; call again only if that person says so"),
+            (Answer::DenyRun, _) => {
+                Some("a person refused all calls of it in this run; do not call it again")
+            }
+            _ => None,
+        }
+    }
+
+    /// The advice if the call is denied without a question.
+    fn advice_on_rule(&self) -> String {
+        let (whose, with) = match (&self.decision.because, self.audience) {
+            (Because::Rule(_), Audience::Operator) => {
+                return "to allow it, change that rule".to_owned();
+            }
+            (Because::Flow(_), Audience::Operator) => {
+                return "to allow it, change the rules under flows".to_owned();
+            }
+            (Because::Rule(rule), _) if rule.arguments.is_empty() => ("configuration", ""),
+            (Because::Rule(_), _) => ("configuration", " with these arguments"),
+            (Because::Flow(_), _) => ("configuration", " with this data"),
+            _ => ("own check", " with these arguments"),
+        };
+        format!(
+            "that is the operator's {whose}, and only the operator can change it; calling \
+             again{with} will not help"
+        )
     }
 }
 
@@ -212,7 +238,8 @@ mod tests {
         let reviewer = || Because::Reviewer("not now".to_owned());
         let (no_asker, late) = (Some(Answer::NoAsker), Some(Answer::Late));
         let check = |decision, answer, expected: &str| {
-            let ruling = Ruling::new(decision, answer);
+            let mut ruling = Ruling::new(decision, answer);
+            ruling.audience = Audience::Caller;
             assert!(!ruling.allows());
             let advice = ruling.advice("fs_write");
             let mut rest = Some(advice.as_str());
@@ -253,8 +280,7 @@ mod tests {
             Because::OtherName(allow),
         ] {
             let asked = decided(Verdict::Ask, because);
-            let either = "with --allow fs_write, or with \"fs_write\" under permissions.allow; calling \
-                          again will not";
+            let either = "with \"fs_write\" under permissions.allow; calling again will not";
             check(asked.clone(), no_asker, either);
             check(asked.clone(), None, either);
             check(
@@ -263,7 +289,7 @@ mod tests {
                 "a person refused; call again only if",
             );
         }
-        let only = "with --allow fs_write; calling again will not help";
+        let only = "by changing the rule that asks; calling again will not help";
         check(decided(Verdict::Ask, Because::Rule(ask)), no_asker, only);
         check(asked_by, no_asker, only);
         check(
@@ -302,29 +328,48 @@ mod tests {
         for (because, for_operator, for_caller) in [
             (
                 Because::NoRule,
-                "unasked, with --allow db_query, or with \"db_query\" under permissions.allow in \
-                 callgate.json; ",
+                "allow it with --allow db_query, or with \"db_query\" under permissions.allow in \
+                 callgate.json",
                 "unasked, with \"db_query\" under permissions.allow; ",
             ),
             (
                 Because::OtherArguments(vec![Arc::new(outside)]),
-                "use such arguments, or tell the user: only the operator can allow others, under \
-                 permissions.allow in callgate.json; ",
+                "use such arguments, or allow others under permissions.allow in callgate.json",
                 "can allow others, under permissions.allow; ",
             ),
             (
                 Because::Rule(Arc::new(ask)),
-                "unasked, with --allow db_query; ",
+                "allow it with --allow db_query",
                 "unasked, by changing the rule that asks; ",
             ),
         ] {
             let mut ruling = Ruling::new(Decision::new(Verdict::Ask, because), None);
             ruling.file = Some("callgate.json".to_owned());
             let advice = ruling.advice("db_query");
-            assert!(advice.contains(for_operator), "{advice}");
+            assert_eq!(advice, for_operator);
             (ruling.audience, ruling.file) = (Audience::Caller, None);
             let advice = ruling.advice("db_query");
             assert!(advice.contains(for_caller), "{advice}");
+        }
+    }
+
+    #[test]
+    fn operator_reads_how_to_allow_a_denial() {
+        let rule = Rule::parse(Effect::Deny, &json!("mail_*")).expect("a rule");
+        let denied = Decision::new(Verdict::Deny, Because::Rule(Arc::new(rule)));
+        let asked = || Decision::new(Verdict::Ask, Because::NoRule);
+        for (decision, answer, expected) in [
+            (denied, None, "to allow it, change that rule"),
+            (asked(), Some(Answer::Deny), "you answered no"),
+            (asked(), Some(Answer::DenyRun), "you answered no"),
+            (
+                asked(),
+                Some(Answer::Late),
+                "allow it with --allow mail_send, or with \"mail_send\" under permissions.allow; \
+                 calling again asks again",
+            ),
+        ] {
+            assert_eq!(Ruling::new(decision, answer).advice("mail_send"), expected);
         }
     }
 

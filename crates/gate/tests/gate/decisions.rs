@@ -137,7 +137,7 @@ async fn read_only_hint_needs_a_trusted_server() {
         (
             false,
             expect![
-                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is no one to ask; allow it with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow"
             ],
         ),
     ] {
@@ -162,13 +162,13 @@ async fn void_grant_before_ask_rule_suggests_flag() {
         (
             None,
             expect![
-                "flaky_empty was not called: needs approval: the grant for this run is void: the server changed the tool, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: the grant for this run is void: the server changed the tool, and there is no one to ask; allow it with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow"
             ],
         ),
         (
             Some("flaky_*"),
             expect![[
-                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void: the server changed the tool, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty; calling again will not help"#
+                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void: the server changed the tool, and there is no one to ask; allow it with --allow flaky_empty"#
             ]],
         ),
     ] {

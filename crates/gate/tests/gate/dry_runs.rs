@@ -19,7 +19,7 @@ async fn dry_run_makes_only_read_only_calls() {
                 null
                 ""
                 {"made":"up"}
-                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help
+                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; to allow it, change that rule
                 flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
                 flaky_empty Ok true
                 flaky_text Ok true
@@ -36,7 +36,7 @@ async fn dry_run_makes_only_read_only_calls() {
                 flaky_empty was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
                 ""
                 {"made":"up"}
-                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help
+                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; to allow it, change that rule
                 flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
                 flaky_empty Withheld false
                 flaky_text Ok true
