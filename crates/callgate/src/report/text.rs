@@ -156,7 +156,19 @@ fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
         writeln!(f, "  {group}")?;
     }
     write_more(f, "  and", groups.len(), " functions")?;
-    let mut failed = report.calls.iter().filter(|line| !is_grouped(line));
+    // A person reads a denial once, with its reason.
+    let denials = match report.audience {
+        Audience::Operator => listed_denials(report),
+        _ => Vec::new(),
+    };
+    let is_listed = |line: &LedgerLine| {
+        let is_same = |it: &&Denial| {
+            (&it.function, it.line, &it.because) == (&line.function, line.line, &line.decision)
+        };
+        line.outcome == Outcome::Denied && denials.iter().any(is_same)
+    };
+    let failed = report.calls.iter();
+    let mut failed = failed.filter(|line| !is_grouped(line) && !is_listed(line));
     for line in failed.by_ref().take(SHOWN_CALLS) {
         writeln!(
             f,
@@ -280,18 +292,26 @@ fn call_outcome(line: &LedgerLine) -> String {
     }
 }
 
-/// Writes the denials, unless the run's error is the only denial. For a model, those that the
-/// script printed are left out.
-fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
+/// The denials to list: none if the run's error is the only denial. Those that the error has the
+/// words of are left out; for a model, those that the script printed, too.
+fn listed_denials(report: &RunReport) -> Vec<&Denial> {
     let denials = &report.denials;
     if report.status == Status::Denied && matches!(denials.as_slice(), [one] if one.count == 1) {
-        return Ok(());
+        return Vec::new();
     }
-    let is_printed = |denial: &Denial| {
+    let error = report.error.as_ref().map(|error| error.message.as_str());
+    let is_written = |denial: &&Denial| {
         let told = format!("{}; {}", denial.because, denial.advice);
-        report.audience == Audience::Caller && report.output.text.contains(&told)
+        let error_text = format!("{} was not called: {told}", denial.function);
+        (denial.count == 1 && error == Some(error_text.as_str()))
+            || (report.audience == Audience::Caller && report.output.text.contains(&told))
     };
-    let denials: Vec<&Denial> = denials.iter().filter(|it| !is_printed(it)).collect();
+    denials.iter().filter(|it| !is_written(it)).collect()
+}
+
+/// Writes the denials.
+fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
+    let denials = listed_denials(report);
     for denial in denials.iter().take(SHOWN_CALLS) {
         let line = denial.line.map(|line| format!(" (line {line})"));
         let times = match denial.count {
