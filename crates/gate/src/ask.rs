@@ -7,12 +7,26 @@ use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission}
 use futures::future::BoxFuture;
 use serde::Serialize;
 
+use crate::grant_store::GrantStoreError;
+
 /// Answers questions about calls, such as a person at a terminal.
 pub trait Asker: Send + Sync {
     /// Asks about one call. A run asks one question at a time. The future must not block its
     /// thread, which also runs the run and its limits. It is dropped when the run ends before
     /// there is an answer.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+
+    /// Learns if the grant of an [`Answer::Always`] for this function was kept in its place. By
+    /// default it does nothing. The call waits for it.
+    fn kept<'a>(
+        &'a self,
+        function: &'a str,
+        place: &'a str,
+        kept: Result<(), GrantStoreError>,
+    ) -> BoxFuture<'a, ()> {
+        let _ = (function, place, kept);
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// The asker of hosts without one: every answer is [`Answer::NoAsker`].

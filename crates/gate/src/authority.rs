@@ -178,11 +178,16 @@ impl Authority {
         if let (Some(definitions), Some(definition)) = (&self.definitions, &grant.definition) {
             definitions.keep(definition);
         }
-        if let Err(reason) = keep.keep(std::slice::from_ref(&grant)).await {
-            tracing::error!(
+        let kept = keep.keep(std::slice::from_ref(&grant)).await;
+        if let Err(reason) = &kept {
+            // The asker says it to the person.
+            tracing::warn!(
                 "{} is allowed for this session only: {reason}",
                 grant.function
             );
+        }
+        if let Some(asker) = &self.asker {
+            asker.kept(&grant.function, &keep.place(), kept).await;
         }
     }
 
