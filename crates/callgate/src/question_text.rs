@@ -4,7 +4,7 @@ mod change;
 
 use callgate_gate::{About, Answer, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
-use callgate_text::{harmless, label, one_line, quoted, undrawn};
+use callgate_text::{harmless, label, one_line, quoted, undrawn, wrapped};
 
 pub use change::change_text;
 
@@ -42,8 +42,9 @@ pub enum Shown {
 ///
 /// Rows that start with `┌` or `├` are ours. Text of scripts and servers is in rows that start with
 /// `│` ([`quoted`]): it cannot leave them, and cannot control a terminal. The first three lines of a
-/// form have no such start; text of scripts is at their ends, and cannot add lines. Every row ends
-/// with a line feed; the first one names the function.
+/// form have no such start; text of scripts is at their ends, and cannot add lines. Rows that start
+/// with two blanks continue a row of ours. Every row ends with a line feed; the first one names the
+/// function, unless its name is too long: then the rows after it do.
 pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) -> String {
     let columns = match shown {
         Shown::Form => Some(usize::MAX),
@@ -111,7 +112,20 @@ impl Rows {
     /// A row of ours.
     fn heading(&mut self, text: &str) {
         let begin = if self.text.is_empty() { '┌' } else { '├' };
-        self.text += &format!("{begin} {text}\n");
+        let columns = self.columns.unwrap_or(usize::MAX);
+        self.text += &wrapped(&[format!("{begin} {text}").as_str()], columns);
+        self.text.push('\n');
+    }
+
+    /// A row of ours with a foreign name in it. If it is wider than the terminal, the name gets rows
+    /// after `without`: a server could choose one that seems to begin a row of ours.
+    fn naming(&mut self, text: &str, without: &str, name: &str) {
+        if quoted(text, self.columns).lines().count() > 1 {
+            self.heading(without);
+            self.quote(name);
+        } else {
+            self.heading(text);
+        }
     }
 
     /// Rows of foreign text.
@@ -130,11 +144,13 @@ fn write(rows: &mut Rows, question: &Question, shown: Shown) {
         rows.quote(&tool);
     } else {
         let function = line(&question.function);
-        rows.heading(&if question.script {
-            format!("The script wants to call {function}:")
+        if question.script {
+            let text = format!("The script wants to call {function}:");
+            rows.naming(&text, "The script wants to call:", &function);
         } else {
-            format!("{function} is to be called:")
-        });
+            let text = format!("{function} is to be called:");
+            rows.naming(&text, "This is to be called:", &function);
+        }
         let decision = one_line(&question.decision.to_string(), usize::MAX);
         rows.quote(&format!("tool {tool}, which {decision}"));
         if let Some(asked) = &question.also_asked {
@@ -202,7 +218,8 @@ fn first_lines(question: &Question) -> String {
 fn write_flows(rows: &mut Rows, flows: &[Finding], asked: &[String], max: usize) {
     let (first, more) = flows.split_at(max.min(flows.len()));
     for flow in first {
-        rows.heading(&format!("data of server {:?}:", flow.from.server));
+        let server = format!("{:?}", flow.from.server);
+        rows.naming(&format!("data of server {server}:"), "data of:", &server);
         rows.quote(&one_line(&flow.to_string(), usize::MAX));
         if let Seen::Copied(copied) = &flow.seen {
             rows.heading(match copied.encoding {
@@ -307,5 +324,32 @@ mod tests {
             let flows = flow.repeat(max.min(6));
             assert_eq!(told(max, asked), format!("┌\n{flows}{expected}"));
         }
+    }
+
+    #[test]
+    fn long_names_get_rows_of_their_own() {
+        let heading = |columns, name: &str| {
+            let mut rows = Rows {
+                text: String::new(),
+                columns: Some(columns),
+            };
+            let text = format!("The script wants to call {name}:");
+            rows.naming(&text, "The script wants to call:", name);
+            rows.text
+        };
+        assert_eq!(
+            heading(40, "mail_send"),
+            "┌ The script wants to call mail_send:\n"
+        );
+        let forging = format!("mail_send{}allow_y_this_call", "_".repeat(40));
+        let rows = heading(40, &forging);
+        let (first, name) = rows.split_once('\n').expect("two rows");
+        assert_eq!(first, "┌ The script wants to call:");
+        assert!(name.lines().all(|row| row.starts_with("│ ")), "{rows}");
+        assert_eq!(name.replace("│ ", "").replace('\n', ""), forging);
+        assert_eq!(
+            heading(24, "fs_read"),
+            "┌ The script wants to\n  call:\n│ fs_read\n"
+        );
     }
 }

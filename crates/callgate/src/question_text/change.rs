@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use callgate_gate::Changed;
-use callgate_text::quoted;
+use callgate_text::{quoted, wrapped};
 use serde_json::Value;
 
 use super::Shown;
@@ -28,12 +28,14 @@ const AROUND: usize = 60;
 /// The change of a tool's definition since it was allowed, in rows as those of
 /// [`question_text`](super::question_text).
 pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> String {
+    let heading = |text: &str| wrapped(&[text], columns.unwrap_or(usize::MAX));
     let (Some(before), Some(now)) = (&changed.before, &changed.now) else {
-        return "├ its definition has changed since it was allowed; the old one is not known\n"
-            .to_owned();
+        let text = "├ its definition has changed since it was allowed; the old one is not known";
+        return heading(text) + "\n";
     };
+    let heading = heading("├ its definition has changed since it was allowed:");
     let text = rows(before.text(), now.text(), shown, columns);
-    format!("├ its definition has changed since it was allowed:\n{text}")
+    format!("{heading}\n{text}")
 }
 
 fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String {
