@@ -273,7 +273,7 @@ fn a_person_chooses_at_the_terminal() {
     let (tickets, gem) = (number("tickets"), number("gem"));
     session.send_line("what?").expect("answer");
     let both = format!("{tickets} {gem}");
-    answer(&mut session, [&both, "n", "r"]);
+    answer(&mut session, [&both, "n", "allow"]);
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("wrote callgate.json"), "{rest}");
     assert!(rest.contains("set these variables"), "{rest}");
@@ -384,7 +384,7 @@ fn secrets_are_copied_when_the_person_says_so() {
     // The second time, others may read the file that is replaced.
     for arguments in [&[][..], &["--force"]] {
         let mut session = person.at_terminal(arguments);
-        answer(&mut session, ["a", "y", "a"]);
+        answer(&mut session, ["all", "y", "ask"]);
         let rest = session.exp_eof().expect("the end");
         assert!(rest.contains("server log  started in"), "{rest}");
         let text = fs::read_to_string(&file).expect("a configuration");

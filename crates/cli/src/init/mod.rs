@@ -150,13 +150,13 @@ async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyho
         (None, None) => return Ok(false),
         (None, Some(dialogue)) => dialogue,
     };
-    let prompt = "tools that say they only read: [a] ask each time  [r] allow without asking";
+    let prompt = "tools that say they only read: [ask] each time  [allow] without asking";
     let read = |answer: &str| match answer {
-        "a" | "ask" => Some(false),
-        "r" | "allow" => Some(true),
+        "ask" => Some(false),
+        "allow" => Some(true),
         _ => None,
     };
-    dialogue.ask(prompt, &["a", "r"], read).await
+    dialogue.ask(prompt, &["ask", "allow"], read).await
 }
 
 /// The text of the configuration, with the secrets in place of references to them.
@@ -317,13 +317,13 @@ fn chosen_by_flags(all: &[Found], folders: &Folders, args: &InitArgs) -> Vec<Fou
 /// The servers that the person at the terminal chooses.
 async fn chosen_by_person(all: &[Found], dialogue: &mut Dialogue) -> anyhow::Result<Vec<Found>> {
     let numbers = format!("numbers from 1 to {}", all.len());
-    let prompt = "take which? [a] all that are in use here  [1 2] those, by number  [n] none";
+    let prompt = "take which? [all] that are in use here  [1 2] those, by number  [n] none";
     let read = |answer: &str| match answer {
-        "a" | "all" => Some(all.iter().filter(|it| is_in_use(it)).cloned().collect()),
+        "all" => Some(all.iter().filter(|it| is_in_use(it)).cloned().collect()),
         "n" | "none" => Some(Vec::new()),
         numbers => terminal::numbered(numbers, all),
     };
-    let chosen: Vec<Found> = dialogue.ask(prompt, &["a", &numbers, "n"], read).await?;
+    let chosen: Vec<Found> = dialogue.ask(prompt, &["all", &numbers, "n"], read).await?;
     if chosen.is_empty() {
         bail!("no server was chosen; nothing was written");
     }
