@@ -65,6 +65,8 @@ fn always_answer_is_saved_and_allows_later_runs() {
     session.send_line("a").expect("answer");
     let rest = session.exp_eof().expect("the end");
     assert!(plain(&rest).ends_with('x'), "{rest}");
+    let wrote = "wrote \"ticketing_createIssue\" to permissions.allow of callgate.json\r\n";
+    assert!(rest.contains(wrote), "{rest}");
     expect![[r#"
         // ours
         {
@@ -137,7 +139,7 @@ fn question_shows_changes_since_the_always_answer() {
         ├ its definition has changed since it was allowed:
         │ - description: "Changed 0 times"
         │ + description: "Changed 1 times"
-        └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
+        └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [x] no, to this tool in this run  [w] show whole"#]].assert_eq(&question);
     session.send_line("n").expect("answer");
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("McpDeniedError"), "{rest}");
@@ -167,12 +169,12 @@ fn check_grant_is_saved_in_the_configuration() {
         │ its server says Create issue; File an issue and get its 
         │ id.
         │ needs approval: no rule matches
-        └ allow them always, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
-    for odd in ["", "3", "0", "1 x"] {
+        └ allow them always, in callgate.json? [all] of them  [1 2] those, by number"#]].assert_eq(&question);
+    for odd in ["", "3", "0", "1 x", "a", "y"] {
         session.send_line(odd).expect("answer");
         let again = until(&mut session, "[n] none: ");
         assert!(
-            again.contains("├ type a, numbers from 1 to 2 or n, then Enter\n└ allow them"),
+            again.contains("├ type all, numbers from 1 to 2 or n, then Enter\n└ allow them"),
             "{again}"
         );
     }
@@ -200,10 +202,55 @@ fn a_run_can_be_granted_before_it_begins() {
     );
     let mut session = at_terminal(&bench, &["run", "script.ts", "--grant", "--json"]);
     until(&mut session, "[n] none: ");
-    session.send_line("a").expect("answer");
+    session.send_line("all").expect("answer");
     let rest = plain(&session.exp_eof().expect("the end"));
     assert!(!rest.contains("allow?"), "{rest}");
     let by_grant = rest.matches("allowed by the grant for this run").count();
     assert_eq!(by_grant, 2, "{rest}");
     assert_eq!(config(&bench), redacted(&ticketing().to_string()));
+}
+
+#[test]
+fn single_tool_is_granted_by_yes() {
+    let bench = Workbench::with_config(ticketing());
+    bench.write(
+        "script.ts",
+        "return (await ticketing_createIssue({ title: 'lone' })).title",
+    );
+    for (answer, said) in [("yes", "lone"), ("1", "lone"), ("n", "allow?")] {
+        let mut session = at_terminal(&bench, &["run", "script.ts", "--grant"]);
+        let question = until(&mut session, PROMPT);
+        assert!(
+            question.ends_with("└ allow it in this run? [y] yes"),
+            "{question}"
+        );
+        session.send_line(answer).expect("answer");
+        session.exp_string(said).expect(said);
+    }
+}
+
+/// The person reads a warning, and the call is made.
+#[test]
+fn always_answer_warns_about_protected_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (name, call) in [
+        ("createIssue", "ticketing_createIssue({ title: 'kept' })"),
+        ("listIssues", "ticketing_listIssues()"),
+    ] {
+        let bench = Workbench::with_config(ticketing());
+        bench.write("script.ts", &format!("await {call}; return 'kept on'"));
+        let file = bench.path().join("callgate.json");
+        let mode = std::fs::Permissions::from_mode(0o444);
+        std::fs::set_permissions(file, mode).expect("to protect the file");
+        let mut session = at_terminal(&bench, &["run", "script.ts", "--check=off"]);
+        until(&mut session, PROMPT);
+        session.send_line("a").expect("answer");
+        let rest = session.exp_eof().expect("the end");
+        let warning = format!("warning: ticketing_{name} is allowed in this run only: ");
+        assert!(rest.contains(&warning), "{rest}");
+        assert!(
+            rest.contains("kept on") && !rest.contains("ERROR"),
+            "{rest}"
+        );
+    }
 }

@@ -31,12 +31,24 @@ pub fn shell_at_terminal(bench: &Workbench, line: &str) -> PtySession {
     start(bench, command)
 }
 
+/// Starts the script of the folder in a terminal of this size, with styles.
+pub fn sized_terminal(bench: &Workbench, columns: usize, rows: usize) -> PtySession {
+    shell_at_terminal(
+        bench,
+        &format!(
+            "stty cols {columns} rows {rows}; export NO_COLOR= TERM=xterm; exec \"$0\" run script.ts"
+        ),
+    )
+}
+
 fn start(bench: &Workbench, mut command: Command) -> PtySession {
     // Not `Workbench::command`, whose commands have no terminal to read.
     command
         .current_dir(bench.path())
         .env("XDG_CACHE_HOME", bench.cache())
-        .env("XDG_STATE_HOME", bench.state());
+        .env("XDG_STATE_HOME", bench.state())
+        // Tests of styles turn them on in a shell.
+        .env("NO_COLOR", "1");
     spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
 }
 

@@ -111,6 +111,24 @@ await odd_text(page);",
 }
 
 #[test]
+fn caught_denial_is_reported_once() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("flaky") },
+        "permissions": { "deny": ["odd_text"] },
+    }));
+    for then in ["throw new Error('later');", "await odd_echo({});"] {
+        let script = format!("try {{ await odd_text({{ text: 'a' }}); }} catch {{}}\n{then}");
+        let ran = bench.run(&script, &["--check=off"]);
+        assert_eq!(
+            ran.stderr.matches("odd_text (line 1)").count(),
+            1,
+            "{ran:#?}"
+        );
+        assert_eq!(ran.stderr.matches("odd_text(").count(), 0, "{ran:#?}");
+    }
+}
+
+#[test]
 fn internal_stack_frames_are_not_shown() {
     for (script, message) in [
         (

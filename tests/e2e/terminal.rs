@@ -5,7 +5,7 @@ use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::PtySession;
 use serde_json::json;
 
-use crate::pty::{as_read, at_terminal, shell_at_terminal};
+use crate::pty::{as_read, at_terminal, shell_at_terminal, sized_terminal};
 use crate::serve_client::hanging_and_asked;
 
 const TWO_ISSUES: &str = "const said: string[] = []; for (const title of ['one', 'two']) {
@@ -43,6 +43,139 @@ fn yes_allows_one_call() {
         &["y", "n"],
         "one made|two McpDeniedError|denied: ticketing_createIssue (line 2): when asked; you answered no",
     );
+}
+
+#[test]
+fn refusal_for_the_run_is_asked_once() {
+    check(
+        &["x"],
+        "one McpDeniedError|two McpDeniedError|denied 2 times: ticketing_createIssue (line 2): for this run when asked; you answered no",
+    );
+}
+
+/// The second question begins on the row after the first answer.
+#[test]
+fn answered_question_shrinks_to_one_line() {
+    for columns in [60, 100] {
+        let bench = Workbench::asking();
+        bench.write("script.ts", TWO_ISSUES);
+        let mut session = sized_terminal(&bench, columns, 40);
+        session.exp_string(&as_read("┌ ")).expect("a question");
+        for (typed, mark, line) in [
+            (
+                "y",
+                "\u{1b}[32m✓",
+                "ticketing_createIssue {\"title\":\"one\"} \u{1b}[32mallowed once\u{1b}[0m\r\n",
+            ),
+            (
+                "no",
+                "\u{1b}[31m✗",
+                "ticketing_createIssue {\"title\":\"two\"} \u{1b}[31mdenied\u{1b}[0m\r\n",
+            ),
+        ] {
+            let question = session.exp_string("[n] no: ").expect("the prompt");
+            session.send_line(typed).expect("answer");
+            let erased = session
+                .exp_string("\r\u{1b}[J")
+                .expect("the question to end");
+            let up = format!("\u{1b}[{}A", question.matches('\n').count() + 1);
+            assert!(erased.ends_with(&up), "{question}{erased}");
+            let line = as_read(&format!("{mark}\u{1b}[0m {line}"));
+            let before = session.exp_string(&line).expect("the line");
+            assert_eq!(before, "");
+            if typed == "y" {
+                session.exp_string(&as_read("┌ ")).expect("a question");
+            }
+        }
+        session.exp_eof().expect("the end");
+    }
+}
+
+/// Nothing is erased that may have left the screen, and nothing on a terminal without codes.
+#[test]
+fn question_stays_where_it_cannot_be_erased() {
+    for line in [
+        "stty cols 80 rows 6; export TERM=xterm",
+        "stty cols 80 rows 40; export TERM=dumb",
+    ] {
+        let bench = Workbench::asking();
+        bench.write(
+            "script.ts",
+            "console.log((await ticketing_createIssue({ title: 'stays' })).title)",
+        );
+        let line = format!("{line} NO_COLOR=; exec \"$0\" run script.ts");
+        let mut session = shell_at_terminal(&bench, &line);
+        session.exp_string("[n] no: ").expect("a question");
+        session.send_line("y").expect("answer");
+        let rest = session.exp_eof().expect("the end");
+        assert!(rest.contains("stays\r\n"), "{rest}");
+        assert!(!rest.contains("\u{1b}[J"), "{rest}");
+    }
+}
+
+#[test]
+fn function_and_arguments_stand_out_with_styles() {
+    for (name, call) in [
+        ("createIssue", "ticketing_createIssue({ title: 'seen' })"),
+        ("listIssues", "ticketing_listIssues({})"),
+    ] {
+        let bench = Workbench::asking();
+        bench.write("script.ts", &format!("await {call}"));
+        let mut session = sized_terminal(&bench, 100, 40);
+        let question = session.exp_string("[n] no: ").expect("a question");
+        let bold = format!("call \u{1b}[1mticketing_{name}\u{1b}[0m:\r\n");
+        assert!(question.contains(&bold), "{question}");
+        let arguments = as_read("├ arguments:\r\n│ \u{1b}[1m{");
+        assert!(question.contains(&arguments), "{question}");
+        session.send_line("n").expect("answer");
+        session.exp_eof().expect("the end");
+        // The usual terminal of these tests has no styles.
+        let mut session = at_terminal(&bench, &["run", "script.ts"]);
+        let question = session.exp_string("[n] no: ").expect("a question");
+        assert!(!question.contains("\u{1b}[1m"), "{question}");
+        session.send_line("n").expect("answer");
+        session.exp_eof().expect("the end");
+    }
+}
+
+#[test]
+fn prompt_breaks_between_choices_alone() {
+    for columns in [40, 100] {
+        let bench = Workbench::asking();
+        bench.write("script.ts", "await ticketing_createIssue({ title: 'x' });");
+        let mut session = sized_terminal(&bench, columns, 40);
+        let begin = "└ allow? ";
+        session.exp_string(&as_read(begin)).expect("a question");
+        let prompt = session.exp_string("[n] no: ").expect("the whole prompt");
+        let rows: Vec<&str> = prompt.lines().collect();
+        assert!(rows.len() > 1, "{prompt}");
+        for row in &rows {
+            let is_begun =
+                row.trim().is_empty() || row.starts_with("[y]") || row.starts_with("  [");
+            assert!(is_begun && row.len() <= columns, "{prompt}");
+        }
+        session.send_line("n").expect("answer");
+        session.exp_eof().expect("the end");
+    }
+}
+
+#[test]
+fn huge_argument_is_cut_in_the_whole_question() {
+    for title in ["'z'.repeat(90_000)", "Array(9_000).fill('a b c').join(' ')"] {
+        let bench = Workbench::asking();
+        let call = format!("await ticketing_createIssue({{ title: {title} }});");
+        bench.write("script.ts", &call);
+        let mut session = at_terminal(&bench, &["run", "script.ts"]);
+        session.exp_string("[n] no: ").expect("a question");
+        session.send_line("w").expect("answer");
+        let whole = session
+            .exp_string("more lines; --dry-run")
+            .expect("the cut");
+        assert!(whole.matches('\n').count() < 230, "{whole}");
+        session.exp_string("[n] no: ").expect("the prompt");
+        session.send_line("n").expect("answer");
+        session.exp_eof().expect("the end");
+    }
 }
 
 /// Text of a script that is padded to the width of the terminal must not continue at the left

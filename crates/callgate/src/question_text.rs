@@ -97,6 +97,7 @@ pub fn answer_text(question: &Question, answer: Answer) -> String {
                 None => all,
             }
         }
+        (Answer::DenyRun, ..) => "no, to this tool in this run".to_owned(),
         _ => "no".to_owned(),
     };
     one_line(&text, usize::MAX)

@@ -20,7 +20,7 @@ impl Dialogue {
         Ok(Some(Self(begun.context("the terminal has ended")?)))
     }
 
-    pub async fn show(&self, text: &str) -> anyhow::Result<()> {
+    pub async fn show(&mut self, text: &str) -> anyhow::Result<()> {
         Ok(self.0.show(&harmless(text)).await?)
     }
 

@@ -43,7 +43,7 @@ pub async fn for_run(
         Ok(preview) => preview,
         Err(report) => return Ok(Err(report)),
     };
-    let granted = chosen(cancel, &preview, "allow them in this run").await?;
+    let granted = chosen(cancel, &preview, "in this run").await?;
     let granted = granted.into_iter().flatten();
     Ok(Ok(granted.fold(request, RunRequest::grant)))
 }
@@ -57,8 +57,8 @@ pub async fn for_good(
     let Some(place) = gate.view().keeps_in() else {
         bail!("there is no configuration file to write to; create a callgate.json");
     };
-    let question = format!("allow them always, in {place}");
-    let Some(granted) = chosen(cancel, preview, &question).await? else {
+    let time = format!("always, in {place}");
+    let Some(granted) = chosen(cancel, preview, &time).await? else {
         return Ok(false);
     };
     if granted.is_empty() {
@@ -73,11 +73,11 @@ pub async fn for_good(
     Ok(true)
 }
 
-/// Grants for the tools that a person chooses; `None` after a cancel.
+/// Grants for the tools that a person allows for the `time`; `None` after a cancel.
 async fn chosen(
     cancel: &CancellationToken,
     preview: &Preview,
-    question: &str,
+    time: &str,
 ) -> anyhow::Result<Option<Vec<Grant>>> {
     let asking = preview.tools.iter().filter(|tool| tool.needs_grant());
     let asking: Vec<PreviewedTool> = asking.cloned().collect();
@@ -88,7 +88,7 @@ async fn chosen(
     let chosen = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(None),
-        chosen = ask::choose(&asking, question) => chosen,
+        chosen = ask::choose(&asking, time) => chosen,
     };
     let chosen = chosen.context("could not ask at the terminal")?;
     Ok(Some(chosen.iter().map(PreviewedTool::grant).collect()))

@@ -23,6 +23,7 @@ mod script_output;
 mod search;
 mod serve_http;
 mod setup;
+mod style;
 mod terminal;
 mod trust;
 mod types_out;

@@ -5,6 +5,7 @@ use std::fs::{File, FileType};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_text::{harmless, undrawn};
 use rustix::io::Errno;
@@ -15,10 +16,19 @@ use serde::Serialize;
 #[error("could not write to standard output: {0}")]
 pub struct Unwritten(io::Error);
 
+/// The number of writes to standard output and standard error.
+static WRITES: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of writes so far: equal numbers mean that the cursor stayed where it was.
+pub fn writes() -> usize {
+    WRITES.load(Ordering::SeqCst)
+}
+
 /// Writes to standard output. It is not an error if the reader, such as `head` or the terminal, was
 /// closed.
 pub fn out(text: &str) -> anyhow::Result<()> {
     let may_be_shown = may_be_shown();
+    WRITES.fetch_add(1, Ordering::SeqCst);
     let mut stdout = io::stdout().lock();
     let text = if may_be_shown {
         harmless(text)
@@ -60,6 +70,7 @@ fn stdout_type() -> io::Result<FileType> {
 
 /// Writes to standard error. Failures are ignored.
 pub fn err(text: &str) {
+    WRITES.fetch_add(1, Ordering::SeqCst);
     let mut stderr = io::stderr().lock();
     let text = if stderr.is_terminal() {
         harmless(text)

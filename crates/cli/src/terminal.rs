@@ -4,11 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use callgate_text::{text_width, wrapped};
+use rustix::termios::{LocalModes, QueueSelector, tcflush, tcgetattr, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::{log, print, progress, script_output};
+use crate::{log, print, progress, script_output, style};
 
 /// Wait for the signal that follows the end of the terminal.
 const HANG_UP: Duration = Duration::from_secs(2);
@@ -27,6 +28,12 @@ pub struct Conversation {
     lines: MutexGuard<'static, Lines>,
     terminal: File,
     question: Question,
+    /// The text shown and typed since the beginning of a row.
+    shown: String,
+    /// The size at the start, if shown text can be erased.
+    size: Option<(usize, usize)>,
+    /// The writes of others before the conversation.
+    writes: usize,
 }
 
 /// The state of a conversation's last question.
@@ -51,8 +58,11 @@ impl Conversation {
         log::hold();
         Ok(Self {
             lines,
+            size: erasable_size(&terminal),
+            writes: print::writes(),
             terminal,
             question: Question::Settled,
+            shown: String::new(),
         })
     }
 
@@ -61,8 +71,48 @@ impl Conversation {
         (size.ws_col > 0).then(|| size.ws_col.into())
     }
 
+    /// Begins a row, after an empty one; the row after a question that has shrunk is the next one.
+    pub async fn begin_row(&mut self) -> io::Result<()> {
+        self.shown.clear();
+        let is_next = self.lines.shrunk == Some(print::writes());
+        // Characters that were typed meanwhile are not part of the text.
+        self.write(if is_next { "\r\u{1b}[K" } else { "\n" }).await
+    }
+
     /// Shows a text. Foreign text in it must be escaped already.
-    pub async fn show(&self, text: &str) -> io::Result<()> {
+    pub async fn show(&mut self, text: &str) -> io::Result<()> {
+        self.shown += &style::unstyled(text);
+        self.write(text).await
+    }
+
+    /// Replaces all that was shown since [`Self::begin_row`] by a line for this number of columns.
+    /// Does nothing unless all of it is certainly on the screen: text above it is never erased.
+    pub async fn shrink(&mut self, line: impl FnOnce(usize) -> String) -> io::Result<()> {
+        let Some((rows, columns)) = self.rows_on_screen() else {
+            return Ok(());
+        };
+        let line = format!("\u{1b}[{rows}A\r\u{1b}[J{}\n", line(columns));
+        self.shown.clear();
+        self.lines.shrunk = Some(self.writes);
+        self.write(&line).await
+    }
+
+    /// The number of rows that were shown, and the width of the terminal; `None` if a row may have
+    /// been broken, moved or scrolled away, or if others have written.
+    fn rows_on_screen(&self) -> Option<(usize, usize)> {
+        let (rows, columns) = self.size?;
+        let is_unchanged =
+            self.size == erasable_size(&self.terminal) && self.writes == print::writes();
+        let is_one_row =
+            |line: &str| text_width(line) <= columns && !line.contains(char::is_control);
+        let shown = self.shown.strip_suffix('\n')?;
+        let mut lines = shown.split('\n');
+        let count = lines.clone().count();
+        // The cursor is on the row after them.
+        (is_unchanged && count < rows && lines.all(is_one_row)).then_some((count, columns))
+    }
+
+    async fn write(&self, text: &str) -> io::Result<()> {
         let mut terminal = self.terminal.try_clone()?;
         let text = text.to_owned();
         // Ctrl-S can block the write, and other calls need this thread.
@@ -84,8 +134,13 @@ impl Conversation {
         // Earlier input is not an answer. Input after the prompt is kept: a person may answer at once.
         self.lines.discard();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
-        self.show(prompt).await?;
+        let choices: Vec<&str> = prompt.split("  ").collect();
+        let prompt = wrapped(&choices, self.columns().unwrap_or(usize::MAX));
+        self.show(&prompt).await?;
         let line = self.lines.next().await;
+        if let Ok(Some(typed)) = &line {
+            self.shown += typed;
+        }
         self.question = match line {
             Ok(Some(_)) => {
                 self.lines.settled = Some(Instant::now());
@@ -115,8 +170,9 @@ impl Conversation {
                 return Ok(Some(answer));
             }
             let (last, first) = keys.split_last().unwrap_or((&"", &[]));
-            let keys = format!("├ type {} or {last}, then Enter\n", first.join(", "));
-            self.show(&keys).await?;
+            let keys = format!("├ type {} or {last}, then Enter", first.join(", "));
+            let keys = wrapped(&[keys.as_str()], self.columns().unwrap_or(usize::MAX));
+            self.show(&format!("{keys}\n")).await?;
         }
     }
 
@@ -191,12 +247,15 @@ struct Lines {
     is_withdrawn: bool,
     /// The time of the last answer.
     settled: Option<Instant>,
+    /// The writes of others before the last question that has shrunk.
+    shrunk: Option<usize>,
 }
 
 static LINES: Mutex<Lines> = Mutex::const_new(Lines {
     read: None,
     is_withdrawn: false,
     settled: None,
+    shrunk: None,
 });
 
 impl Lines {
@@ -219,6 +278,16 @@ impl Lines {
             self.read = None;
         }
     }
+}
+
+/// The rows and columns of a terminal, if they are known and what was shown can be erased: it obeys
+/// control codes, and shows the typed lines.
+fn erasable_size(terminal: &File) -> Option<(usize, usize)> {
+    let modes = tcgetattr(terminal).ok()?.local_modes;
+    let size = tcgetwinsize(terminal).ok()?;
+    let is_erasable = style::has_codes() && modes.contains(LocalModes::ECHO | LocalModes::ICANON);
+    (is_erasable && size.ws_row > 0 && size.ws_col > 0)
+        .then(|| (size.ws_row.into(), size.ws_col.into()))
 }
 
 /// Opens the controlling terminal.

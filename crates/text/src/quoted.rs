@@ -223,13 +223,13 @@ mod tests {
     fn choices_wrap_between_choices_first() {
         let choices = ["└ send it? [y] now", "[l] later today", "[n] no: "];
         for (columns, expected) in [
-            (
-                usize::MAX,
-                "└ send it? [y] now  [l] later today  [n] no: ",
-            ),
+            (usize::MAX, "└ send it? [y] now  [l] later today  [n] no: "),
             (40, "└ send it? [y] now  [l] later today\n  [n] no: "),
             (24, "└ send it? [y] now\n  [l] later today\n  [n] no: "),
-            (12, "└ send it?\n  [y] now\n  [l] later\n  today\n  [n] no: "),
+            (
+                12,
+                "└ send it?\n  [y] now\n  [l] later\n  today\n  [n] no: ",
+            ),
         ] {
             let rows = wrapped(&choices, columns);
             assert_eq!(rows, expected);

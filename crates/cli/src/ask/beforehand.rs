@@ -2,39 +2,48 @@
 
 use callgate::dry_run::PreviewedTool;
 use callgate::faces::{Shown, change_text};
-use callgate_text::{harmless, one_line, quoted};
+use callgate_text::{harmless, one_line, quoted, wrapped};
 
+use super::layout::capped;
 use crate::terminal::{Conversation, numbered};
 
 /// Characters shown of a server's text about a tool.
 const SHOWN: usize = 120;
 
-/// Shows the tools with their numbers, and asks whether to choose all, some or none. `question`
-/// states the effect. The end of the terminal means none.
-pub async fn choose(
-    tools: &[PreviewedTool],
-    question: &str,
-) -> std::io::Result<Vec<PreviewedTool>> {
+/// Shows the tools with their numbers, and asks whether to allow all, some or none of them for the
+/// `time`, such as `in this run`. The end of the terminal means none.
+pub async fn choose(tools: &[PreviewedTool], time: &str) -> std::io::Result<Vec<PreviewedTool>> {
     let mut conversation = Conversation::begin().await?;
     let text = list(tools, Shown::Short, conversation.columns());
-    conversation.show(&format!("\n{text}")).await?;
+    conversation.begin_row().await?;
+    conversation.show(&text).await?;
     let numbers = format!("numbers from 1 to {}", tools.len());
-    let (whole, keys) = if tools.iter().any(|tool| tool.changed.is_some()) {
-        ("[w] show whole  ", &["a", &numbers, "w", "n"][..])
+    let is_one = tools.len() == 1;
+    let mut keys = if is_one {
+        vec!["y", "n"]
     } else {
-        ("", &["a", &numbers, "n"][..])
+        vec!["all", numbers.as_str(), "n"]
     };
-    let prompt =
-        format!("└ {question}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
+    let mut whole = "";
+    if tools.iter().any(|tool| tool.changed.is_some()) {
+        keys.insert(keys.len() - 1, "w");
+        whole = "[w] show whole  ";
+    }
+    let prompt = if is_one {
+        format!("└ allow it {time}? [y] yes  {whole}[n] no: ")
+    } else {
+        format!("└ allow them {time}? [all] of them  [1 2] those, by number  {whole}[n] none: ")
+    };
     let read = |typed: &str| match typed {
-        "a" | "all" => Some(tools.to_vec()),
+        "y" | "yes" if is_one => Some(tools.to_vec()),
+        "all" => Some(tools.to_vec()),
         "n" | "no" | "none" => Some(Vec::new()),
         numbers => numbered(numbers, tools),
     };
     let prompt = harmless(&prompt);
-    let whole = |columns| list(tools, Shown::Whole, columns);
+    let whole = |columns| capped(&list(tools, Shown::Whole, columns), columns);
     let chosen = conversation
-        .choose_or_show(&prompt, keys, read, whole)
+        .choose_or_show(&prompt, &keys, read, whole)
         .await?;
     Ok(chosen.unwrap_or_default())
 }
@@ -46,15 +55,19 @@ fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String
         Shown::Whole => usize::MAX,
         Shown::Short | Shown::Form => SHOWN,
     };
-    let mut text = String::from("┌ The script names these tools, which need approval:\n");
+    let heading = "┌ The script names these tools, which need approval:";
+    let mut text = wrapped(&[heading], columns.unwrap_or(usize::MAX)) + "\n";
     for (index, tool) in tools.iter().enumerate() {
-        text += &format!(
-            "├ {} {} of server {:?} (line {}):\n",
-            index + 1,
-            tool.function,
-            tool.server,
-            tool.line
-        );
+        let number = index + 1;
+        let (function, server, line) = (&tool.function, &tool.server, tool.line);
+        let named = format!("{function} of server {server:?} (line {line})");
+        let heading = format!("{number} {named}:");
+        // A name that is too long for the row must not begin the next one.
+        text += &if quoted(&heading, columns).lines().count() > 1 {
+            format!("├ {number}:\n{}", quoted(&named, columns))
+        } else {
+            format!("├ {heading}\n")
+        };
         let words = tool.title.iter().chain(&tool.summary);
         let words: Vec<String> = words.map(|words| one_line(words, max)).collect();
         if !words.is_empty() {

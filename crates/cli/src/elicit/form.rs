@@ -50,7 +50,8 @@ pub async fn answer(
                 content.insert(field.name.to_owned(), value);
             }
         }
-        show(conversation, &review(&content, conversation.columns())).await?;
+        let text = review(&content, conversation.columns());
+        show(conversation, &text).await?;
         let prompt = "└ send this? [y] send  [e] edit  [n] decline: ";
         let read = |typed: &str| match typed {
             "y" | "yes" => Some(true),

@@ -65,7 +65,7 @@ async fn ask(conversation: &mut Conversation, prompt: &str) -> Result<String, Re
     }
 }
 
-async fn show(conversation: &Conversation, text: &str) -> Result<(), Refusal> {
+async fn show(conversation: &mut Conversation, text: &str) -> Result<(), Refusal> {
     conversation.show(text).await.map_err(failed)
 }
 

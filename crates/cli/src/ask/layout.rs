@@ -1,0 +1,132 @@
+//! The layout of questions: what stands out, what is cut, and the line that stays after the answer.
+
+use callgate::faces::call_text;
+use callgate::{Answer, Question};
+use callgate_text::{cut_to_width, wrapped};
+
+use crate::style::{self, styled};
+
+/// The start of every row of foreign text.
+const MARGIN: &str = "│ ";
+/// The starts of headings over data of other servers, and over a changed definition.
+const DATA: [&str; 3] = ["data of", "such as", "its definition"];
+/// Rows shown of one part of a whole question: more of them would push its head out of the
+/// terminal's memory.
+const MAX_ROWS: usize = 200;
+
+/// The rows of a question, in which the function, its arguments, the reason and other servers' data
+/// stand out. Foreign text cannot start a row, so a row says by its start which part begins.
+pub fn highlighted(text: &str, question: &Question) -> String {
+    let function = question.function.as_str();
+    let mut part = None;
+    let mut out = String::with_capacity(text.len());
+    for row in text.lines() {
+        if let Some(foreign) = row.strip_prefix(MARGIN) {
+            out += MARGIN;
+            out += &part.map_or_else(|| foreign.to_owned(), |style| styled(foreign, style));
+        } else if row.starts_with('┌') {
+            let at = if question.script {
+                row.rfind(function)
+            } else {
+                row.find(function)
+            };
+            let parts = at.and_then(|at| row.split_at_checked(at));
+            let parts =
+                parts.and_then(|(before, rest)| Some((before, rest.strip_prefix(function)?)));
+            if let Some((before, after)) = parts {
+                out += &format!("{before}{}{after}", styled(function, style::STRONG));
+                part = Some(style::REASON);
+            } else {
+                // The name is in the rows below.
+                out += row;
+                part = Some(style::STRONG);
+            }
+        } else {
+            if let Some(heading) = row.strip_prefix("├ ") {
+                let has_data = DATA.iter().any(|start| heading.starts_with(start));
+                part = match heading {
+                    "arguments:" => Some(style::STRONG),
+                    _ => has_data.then_some(style::FOREIGN_DATA),
+                };
+            }
+            out += row;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The rows, with at most [`MAX_ROWS`] rows of foreign text in each part. Parts are cut one by one,
+/// so that a long one cannot hide another.
+pub fn capped(text: &str, columns: Option<usize>) -> String {
+    let mut out = String::new();
+    let mut rows = 0;
+    for row in text.lines() {
+        if row.starts_with(MARGIN) {
+            rows += 1;
+            if rows > MAX_ROWS {
+                continue;
+            }
+        } else {
+            out += &left_out(rows, columns);
+            rows = 0;
+        }
+        out += row;
+        out.push('\n');
+    }
+    out + &left_out(rows, columns)
+}
+
+/// The row after a part that is cut; empty after other parts.
+fn left_out(rows: usize, columns: Option<usize>) -> String {
+    let more = rows.saturating_sub(MAX_ROWS);
+    if more == 0 {
+        return String::new();
+    }
+    let text = format!("├ … {more} more lines; --dry-run --json shows the arguments of calls");
+    wrapped(&[text.as_str()], columns.unwrap_or(usize::MAX)) + "\n"
+}
+
+/// The line that stays of an answered question.
+pub fn summary(question: &Question, answer: Answer, columns: usize) -> String {
+    let outcome = match answer {
+        Answer::Once => "allowed once",
+        Answer::Run => "allowed in this run",
+        Answer::Always => "allowed always",
+        Answer::DenyRun => "denied in this run",
+        _ => "denied",
+    };
+    let (mark, style) = if answer.allows() {
+        ("✓", style::ALLOWED)
+    } else {
+        ("✗", style::DENIED)
+    };
+    // Some terminals draw the mark twice as wide.
+    let call = cut_to_width(
+        &call_text(question),
+        columns.saturating_sub(outcome.len() + 5),
+    );
+    format!("{} {call} {}", styled(mark, style), styled(outcome, style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_part_of_a_question_is_capped_alone() {
+        let text = |first: usize, second: usize| {
+            let (first, second) = ("│ said\n".repeat(first), "│ {}\n".repeat(second));
+            format!("┌ The script wants to call b_send:\n{first}├ arguments:\n{second}")
+        };
+        assert_eq!(capped(&text(200, 1), None), text(200, 1));
+        let cut = capped(&text(5_000, 203), None);
+        assert_eq!(cut.matches("│ said\n").count(), 200);
+        let more = [
+            "├ … 4800 more lines; --dry-run --json shows the arguments of calls\n├ arguments:\n│ {}\n",
+            "│ {}\n├ … 3 more lines; --dry-run --json shows the arguments of calls\n",
+        ];
+        assert!(cut.contains(more[0]), "{cut}");
+        assert!(cut.ends_with(more[1]), "{cut}");
+    }
+}
