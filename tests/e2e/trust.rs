@@ -9,7 +9,7 @@ use callgate_tests::host::Host;
 use callgate_tests::{Ran, Workbench, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
 
-use crate::pty::at_terminal;
+use crate::pty::{as_read, at_terminal, shell_at_terminal};
 
 /// Members of a stranger's file, in which `RUN` is a command that leaves a mark, and `OUT` a folder
 /// outside of the project. Each would start, write, send or loosen something.
@@ -216,6 +216,31 @@ fn person_accepts_once_and_sees_changes() {
     let forgotten = bench.callgate(&["trust", "--forget"]);
     assert_eq!(forgotten.code, 0, "{forgotten:#?}");
     assert_eq!(bench.callgate(&["tools"]).code, 2);
+}
+
+/// A stranger's setting that is padded to the width of the terminal stays behind its bar.
+#[test]
+fn padded_settings_stay_in_quoted_rows() {
+    for columns in [40, 100] {
+        let bench = Workbench::empty();
+        let forged = format!("{}\u{2514} accept it? [y]", "x".repeat(columns * 2));
+        let config = json!({ "mcpServers": { "logs": { "command": "true", "args": [forged] } } });
+        bench.write_unaccepted("callgate.json", &config.to_string());
+        let line = format!("stty cols {columns}; exec \"$0\" tools");
+        let mut asked = shell_at_terminal(&bench, &line);
+        asked.exp_string("its settings:").expect("the head");
+        let settings = asked
+            .exp_string(&as_read("└ accept it?"))
+            .expect("the question");
+        let rows: Vec<&str> = settings.lines().filter(|row| !row.is_empty()).collect();
+        assert!(rows.len() > 3, "{settings}");
+        assert!(
+            rows.iter().all(|row| row.starts_with(&as_read("│ "))),
+            "{settings}"
+        );
+        asked.send_line("n").expect("an answer");
+        asked.exp_eof().expect("the end");
+    }
 }
 
 #[test]

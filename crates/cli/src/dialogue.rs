@@ -20,6 +20,10 @@ impl Dialogue {
         Ok(Some(Self(begun.context("the terminal has ended")?)))
     }
 
+    pub fn columns(&self) -> Option<usize> {
+        self.0.columns()
+    }
+
     pub async fn show(&mut self, text: &str) -> anyhow::Result<()> {
         Ok(self.0.show(&harmless(text)).await?)
     }

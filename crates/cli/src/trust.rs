@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, Effects, Review, TrustStore};
 use callgate_serve::Waits;
-use callgate_text::{one_line, shell_word};
+use callgate_text::{one_line, quoted, shell_word, wrapped};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -123,10 +123,15 @@ impl FoundConfig {
         let store = self.store.as_ref();
         let store = store.context(NO_STATE)?;
         let path = one_line(&self.loaded.config.path.display().to_string(), usize::MAX);
-        let (head, lines) = match review {
-            Review::Changed(lines) => ("has changed since you accepted it", lines.clone()),
+        let (head, part, lines) = match review {
+            Review::Changed(lines) => (
+                "has changed since you accepted it",
+                "its changes",
+                lines.clone(),
+            ),
             _ => (
                 "is new here. It can do this as you",
+                "its settings",
                 self.loaded.effects.lines(),
             ),
         };
@@ -137,17 +142,23 @@ impl FoundConfig {
                 lines.len()
             );
         }
-        let mut text = format!("┌ {path} {head}:\n");
-        for line in &lines {
-            text += &format!("│ {}\n", one_line(line, usize::MAX));
-        }
         let variables = self.loaded.effects.variables();
-        if !variables.is_empty() {
-            let names: Vec<String> = variables.into_iter().collect();
-            text += &format!("│ it reads the variables {}\n", names.join(", "));
-        }
+        let names: Vec<String> = variables.into_iter().collect();
         let dialogue = Dialogue::begin(false).await?;
         let mut dialogue = dialogue.context("there is no terminal to ask at")?;
+        let columns = dialogue.columns();
+        // A terminal breaks long rows wherever it is full, and the file's author may have meant that.
+        let text = format!("┌ This file {head}:");
+        let mut text = wrapped(&[text.as_str()], columns.unwrap_or(usize::MAX)) + "\n";
+        text += &quoted(&path, columns);
+        text += &format!("├ {part}:\n");
+        for line in &lines {
+            text += &quoted(&one_line(line, usize::MAX), columns);
+        }
+        if !names.is_empty() {
+            let names = format!("it reads the variables {}", names.join(", "));
+            text += &quoted(&one_line(&names, usize::MAX), columns);
+        }
         dialogue.show(&text).await?;
         if !dialogue.agrees("accept it?").await? {
             return Ok(false);
