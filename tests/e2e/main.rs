@@ -15,6 +15,7 @@ mod dry_run;
 mod editors;
 mod elicit;
 mod endpoint;
+mod env_file;
 mod extract;
 mod forbidding;
 mod foreign_texts;

@@ -151,6 +151,11 @@ pub struct Cli {
     #[arg(long = "skill", global = true, value_name = "DIR")]
     pub skills: Vec<PathBuf>,
 
+    /// Take values for ${NAME} in the configuration from this file of lines NAME=value,
+    /// where the environment has none; may be repeated, and the last value counts
+    #[arg(long = "env-file", global = true, value_name = "FILE")]
+    pub env_files: Vec<PathBuf>,
+
     /// Log more to stderr (-v: info, -vv: debug)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -34,6 +34,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
     let config = &setup::Sources {
         config: cli.config,
         skills: cli.skills,
+        environment: setup::environment(&cli.env_files)?,
     };
     let Some(command) = cli.command else {
         return without_command();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use callgate::config::Config;
+use callgate::config::{Config, EnvFile};
 use callgate::dry_run::DryRun;
 use callgate::faces::{Connect, LedgerOptions, Skill, WorkerProgram, Workers};
 use callgate::question::ask_with;
@@ -35,6 +35,25 @@ pub struct Sources {
     pub config: Option<PathBuf>,
     /// `--skill`.
     pub skills: Vec<PathBuf>,
+    /// The values of `--env-file`.
+    pub environment: EnvFile,
+}
+
+impl Sources {
+    /// The value of a variable, from the environment or else from `--env-file`.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let given = || self.environment.get(name).map(str::to_owned);
+        std::env::var(name).ok().or_else(given)
+    }
+}
+
+/// Reads the files of `--env-file`.
+pub fn environment(files: &[PathBuf]) -> anyhow::Result<EnvFile> {
+    let mut all = EnvFile::default();
+    for file in files {
+        all.add(EnvFile::read(file).context("--env-file")?);
+    }
+    Ok(all)
 }
 
 /// A configuration file, with the settings of `callgate serve`.
@@ -65,8 +84,8 @@ pub fn print_warnings(config: &Config) {
 /// Loads the configuration and the skills, without printing.
 pub async fn load(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
     let found = match &sources.config {
-        Some(path) => return with_skills(named(path)?, sources).map(Some),
-        None => FoundConfig::look()?,
+        Some(path) => return with_skills(named(path, sources)?, sources).map(Some),
+        None => FoundConfig::look(sources)?,
     };
     let loaded = match found {
         Some(found) => Some(found.accepted().await?),
@@ -89,8 +108,8 @@ pub fn with_skills(mut loaded: Loaded, sources: &Sources) -> anyhow::Result<Load
 }
 
 /// Loads this file. Messages that advise a login contain its `--config` flag.
-pub fn named(path: &Path) -> anyhow::Result<Loaded> {
-    let mut loaded = read(path)?;
+pub fn named(path: &Path, sources: &Sources) -> anyhow::Result<Loaded> {
+    let mut loaded = read(path, sources)?;
     for oauth in loaded.config.logins_mut() {
         oauth.login_flags = vec!["--config".to_owned(), path.display().to_string()];
     }
@@ -98,8 +117,8 @@ pub fn named(path: &Path) -> anyhow::Result<Loaded> {
 }
 
 /// Reads this configuration file.
-pub fn read(path: &Path) -> anyhow::Result<Loaded> {
-    Ok(Loaded::load(path, |name| std::env::var(name).ok())?)
+pub fn read(path: &Path, sources: &Sources) -> anyhow::Result<Loaded> {
+    Ok(Loaded::load(path, |name| sources.variable(name))?)
 }
 
 /// Bytes of memory for the scripts of a server if the machine's memory is not known.

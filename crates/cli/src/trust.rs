@@ -42,12 +42,13 @@ pub struct FoundConfig {
 
 impl FoundConfig {
     /// Reads the nearest configuration file.
-    pub fn look() -> anyhow::Result<Option<Self>> {
-        path_here()?.map(|path| Self::read(&path)).transpose()
+    pub fn look(sources: &Sources) -> anyhow::Result<Option<Self>> {
+        let path = path_here()?;
+        path.map(|path| Self::read(&path, sources)).transpose()
     }
 
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let mut loaded = setup::read(path)?;
+    fn read(path: &Path, sources: &Sources) -> anyhow::Result<Self> {
+        let mut loaded = setup::read(path, sources)?;
         if path.ends_with(".mcp.json") {
             turn_off_refused(&mut loaded.config);
         }
@@ -83,8 +84,8 @@ impl FoundConfig {
     }
 
     /// The path of the nearest file, after its acceptance.
-    pub async fn accepted_path() -> anyhow::Result<Option<PathBuf>> {
-        match Self::look()? {
+    pub async fn accepted_path(sources: &Sources) -> anyhow::Result<Option<PathBuf>> {
+        match Self::look(sources)? {
             Some(found) => Ok(Some(found.accepted().await?.config.path)),
             None => Ok(None),
         }
@@ -174,9 +175,9 @@ impl FoundConfig {
 /// file is not accepted yet.
 pub fn load_unattended(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
     let loaded = match &sources.config {
-        Some(path) => setup::named(path)?,
+        Some(path) => setup::named(path, sources)?,
         None => {
-            let found = FoundConfig::look()?.context(NO_CONFIGURATION)?;
+            let found = FoundConfig::look(sources)?.context(NO_CONFIGURATION)?;
             if let Some(review) = found.review() {
                 print::warning(&found.refusal(&review));
                 return Ok(None);
@@ -225,7 +226,7 @@ fn look_again(sources: &Sources) -> Result<Loaded, String> {
     let unusable = |error: anyhow::Error| {
         format!("No tool can be used: the configuration has mistakes. Tell the user: {error:#}")
     };
-    let found = FoundConfig::look().and_then(|found| found.context(NO_CONFIGURATION));
+    let found = FoundConfig::look(sources).and_then(|found| found.context(NO_CONFIGURATION));
     let loaded = found.map_err(unusable)?.without_asking()?;
     setup::with_skills(loaded, sources).map_err(unusable)
 }
@@ -278,7 +279,7 @@ pub async fn execute(sources: &Sources, forget: bool) -> anyhow::Result<u8> {
         print::out(&format!("{shown} {outcome}\n"))?;
         return Ok(0);
     }
-    let found = FoundConfig::read(&path)?;
+    let found = FoundConfig::read(&path, sources)?;
     match found.review() {
         None => print::out(&format!("{shown} is accepted already\n"))?,
         Some(_) => {

@@ -7,5 +7,5 @@
 mod owners;
 mod read;
 
-pub use owners::{Exposure, exposure, has_other_owner};
-pub use read::{read, read_text};
+pub use owners::{Exposure, exposure, has_other_owner, is_own};
+pub use read::{read, read_text, read_with_metadata};

@@ -64,6 +64,15 @@ pub fn has_other_owner(path: &Path, trusted: &Path) -> io::Result<bool> {
     Ok(entries.iter().any(|(_, it)| !owners.contains(&it.uid())))
 }
 
+/// True if a file belongs to this process's user.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn is_own(it: &Metadata) -> io::Result<bool> {
+    Ok(it.uid() == effective_user()?)
+}
+
 /// True if users other than the owner and root may write a file or folder. A group with the user's
 /// id is that user's private group.
 fn others_may_write(it: &Metadata, user: u32) -> bool {

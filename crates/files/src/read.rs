@@ -1,6 +1,6 @@
 //! Bounded reads of regular files.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -15,6 +15,15 @@ use std::path::Path;
 /// Those of the system, and errors for a folder ([`ErrorKind::IsADirectory`]), for a pipe, socket or
 /// device, and for a file that is too large.
 pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    read_with_metadata(path, max).map(|(bytes, _)| bytes)
+}
+
+/// [`read`], with the metadata of the file that was read.
+///
+/// # Errors
+///
+/// Those of [`read`].
+pub fn read_with_metadata(path: &Path, max: u64) -> io::Result<(Vec<u8>, Metadata)> {
     let is_descriptor = path.starts_with("/dev/fd") || path == Path::new("/dev/stdin");
     let file = if is_descriptor {
         File::open(path)?
@@ -22,7 +31,8 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
         open_regular(path)?
     };
     let too_large = || io::Error::new(ErrorKind::FileTooLarge, format!("it is over {max} bytes"));
-    if file.metadata()?.len() > max {
+    let metadata = file.metadata()?;
+    if metadata.len() > max {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
@@ -30,7 +40,7 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > max {
         return Err(too_large());
     }
-    Ok(bytes)
+    Ok((bytes, metadata))
 }
 
 /// [`read`], for a file of UTF-8 text.
@@ -55,7 +65,7 @@ fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn check_regular(found: &std::fs::Metadata) -> io::Result<()> {
+fn check_regular(found: &Metadata) -> io::Result<()> {
     if found.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"));
     }

@@ -3,6 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::env_file::EnvFile;
+
 /// The maximum length of a name in a message, in bytes.
 const MAX_SHOWN: usize = 64;
 
@@ -20,6 +22,8 @@ pub(super) enum Unexpanded {
 /// The sources of the values of references.
 pub(super) struct Variables<'a> {
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The values of `envFile`, for names that the environment does not have.
+    pub(super) file: EnvFile,
     pub(super) folder: &'a Path,
 }
 
@@ -104,7 +108,7 @@ impl Variables<'_> {
             )));
         }
         // As in a shell, the default of ":-" also replaces an empty variable.
-        let value = (self.environment)(name);
+        let value = (self.environment)(name).or_else(|| self.file.get(name).map(str::to_owned));
         let value = value.filter(|value| default.is_none() || !value.is_empty());
         match (value, default) {
             (Some(value), _) => {

@@ -35,6 +35,14 @@ pub(super) struct File<S> {
     /// The name that VS Code has for `mcpServers`.
     #[schemars(skip)]
     pub(super) servers: Entries<String, ServerKeys>,
+    /// A file whose lines `NAME=value` give values for `${NAME}` in this file. Variables of the
+    /// environment win. It must be yours, and readable by you alone. Relative paths start at the
+    /// folder of this file, and `~/` at your home folder; `${NAME}` is replaced. Flag:
+    /// `--env-file FILE`.
+    // It is read before the rest of the file.
+    #[serde(rename = "envFile")]
+    #[schemars(with = "FolderPath")]
+    _env_file: IgnoredAny,
     /// Rules over calls: a call is denied, asked about or allowed.
     pub(super) permissions: Permissions,
     /// Rules over data that goes from one server to another within a script.

@@ -11,6 +11,7 @@
 
 mod deserializer;
 mod edit;
+mod env_file;
 mod error;
 mod expand;
 mod fields;
@@ -46,6 +47,7 @@ use section::Unread;
 use tree::{SYNTAX, Tree};
 
 pub use edit::{EditError, allow, rewrite, takes_rules};
+pub use env_file::EnvFile;
 pub use error::{ConfigError, LeftOut, Problem};
 pub use fields::Size;
 pub use file::{CacheConfig, CheckConfig, ExtractLimits};
@@ -174,12 +176,13 @@ fn read<S: ServeSection>(
         let message = "the file must hold one object, such as { \"mcpServers\": {} }";
         return Err(failed(0, message).into());
     };
-    let tree = Tree {
+    let mut tree = Tree {
         text,
         root,
         shown: &place.shown,
         variables: Variables {
             environment,
+            file: EnvFile::default(),
             folder: &place.folder,
         },
         is_shared,
@@ -190,6 +193,7 @@ fn read<S: ServeSection>(
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
+    tree.variables.file = env_file::named_in(&tree);
     let (mut config, mut serve) = read_sections::<S>(&tree, place);
     serve.complete(&Section {
         tree: &tree,

@@ -10,6 +10,7 @@ use callgate_servers::{Http, ServerSpec, Stdio, Transport};
 use super::*;
 
 mod edits;
+mod env_file;
 mod files;
 mod keys;
 mod mistakes;

@@ -99,6 +99,13 @@ fn mistakes_in_the_file_are_reported() {
             "1 \"keep\" in \"ledger\" must be at most 1000",
             "1 unknown key \"file\" in \"ledger\"; remove it, or use one of path, bodies, maxSize, keep, sync",
         ]),
+        (r#"{ "envFile": 7 }"#, &["1 \"envFile\" in the file must be a string, and this is a number"]),
+        (r#"{ "envFile": "", "envfile": "x" }"#, &[
+            "1 \"envFile\" in the file is empty; write a path",
+            "1 unknown key \"envfile\" in the file; did you mean \"envFile\"?",
+        ]),
+        ("{\n\"envFile\": \"no/such.env\" }", &["2 \"envFile\" in the file: /project/no/such.env: cannot be read: "]),
+        (r#"{ "envFile": "${NOT_SET}/x.env" }"#, &["1 \"envFile\"…environment variable \"NOT_SET\" is not set; set it, or write \"${NOT_SET:-default}\""]),
         (r#"{ "ledger": {} }"#, &["1 \"ledger\"… has no \"path\"; write it"]),
         (r#"{ "cache": { "path": "", "ttl": "soon", "enabled": 1 } }"#, &[
             "1 \"path\" in \"cache\" is empty; write a path",
