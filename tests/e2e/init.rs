@@ -16,13 +16,13 @@ const SECRET: &str = "ghp_0123456789abcdefSECRET";
 const ONE: &str = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
 
 /// A person with a home and a project.
-struct Person {
-    bench: Workbench,
-    home: tempfile::TempDir,
+pub struct Person {
+    pub bench: Workbench,
+    pub home: tempfile::TempDir,
 }
 
 impl Person {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             bench: Workbench::empty(),
             home: tempfile::tempdir().expect("a home"),
@@ -31,7 +31,7 @@ impl Person {
 
     /// Writes a file of the home, or of the project; `TICKETING`, `LOGGING`, `SECRET` and `PROJECT`
     /// stand for real ones.
-    fn has(&self, name: &str, text: &str) -> PathBuf {
+    pub fn has(&self, name: &str, text: &str) -> PathBuf {
         let path = match name.strip_prefix("~/") {
             Some(name) => self.home.path().join(name),
             None => self.bench.path().join(name),
@@ -47,7 +47,7 @@ impl Person {
         path
     }
 
-    fn environment(&self) -> [(&'static str, String); 3] {
+    pub fn environment(&self) -> [(&'static str, String); 3] {
         let below = |path: &str| self.home.path().join(path).display().to_string();
         [
             ("HOME", below("")),
@@ -63,7 +63,7 @@ impl Person {
         at_terminal_with(&self.bench, &[&["init"], arguments].concat(), &environment)
     }
 
-    fn init(&self, arguments: &[&str]) -> Ran {
+    pub fn init(&self, arguments: &[&str]) -> Ran {
         let mut command = self.bench.command(&["init"]);
         command.args(arguments).envs(self.environment());
         command.output().expect("start callgate").into()
@@ -76,7 +76,7 @@ impl Person {
         servers.keys().cloned().collect()
     }
 
-    fn config(&self) -> Value {
+    pub fn config(&self) -> Value {
         let text = fs::read_to_string(self.bench.path().join("callgate.json"));
         let text = text.expect("a configuration");
         assert!(!text.contains(SECRET), "{text}");
@@ -246,9 +246,9 @@ fn servers_disabled_in_the_project_are_not_imported() {
     }
 }
 
-/// Answers the questions about servers, copied secrets, and tools to call without approval.
+/// Answers the questions about servers, one secret, and tools to call without approval.
 fn answer(session: &mut PtySession, answers: [&str; 3]) {
-    let prompts = ["[n] none: ", "[n] no: ", "without asking: "];
+    let prompts = ["[n] none: ", "no secret: ", "without asking: "];
     for (prompt, answer) in prompts.into_iter().zip(answers) {
         session.exp_string(prompt).expect("the question");
         session.send_line(answer).expect("answer");
@@ -273,7 +273,7 @@ fn a_person_chooses_at_the_terminal() {
     let (tickets, gem) = (number("tickets"), number("gem"));
     session.send_line("what?").expect("answer");
     let both = format!("{tickets} {gem}");
-    answer(&mut session, [&both, "n", "allow"]);
+    answer(&mut session, [&both, "s", "allow"]);
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("wrote callgate.json"), "{rest}");
     assert!(rest.contains("set these variables"), "{rest}");
@@ -368,32 +368,6 @@ fn a_server_with_a_mistake_stops_no_other() {
         assert!(ran.stderr.contains(&left_out), "{ran:#?}");
         assert_eq!(person.servers(), ["log"]);
         assert!(ran.stdout.contains("ok       server log"), "{ran:#?}");
-    }
-}
-
-#[test]
-fn secrets_are_copied_when_the_person_says_so() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let person = Person::new();
-    let entry = r#"{ "command": "LOGGING", "env": { "CG_TOKEN": "SECRET" } }"#;
-    person.has(
-        ".mcp.json",
-        &format!(r#"{{ "mcpServers": {{ "log": {entry} }} }}"#),
-    );
-    let file = person.bench.path().join("callgate.json");
-    // The second time, others may read the file that is replaced.
-    for arguments in [&[][..], &["--force"]] {
-        let mut session = person.at_terminal(arguments);
-        answer(&mut session, ["all", "y", "ask"]);
-        let rest = session.exp_eof().expect("the end");
-        assert!(rest.contains("server log  started in"), "{rest}");
-        let text = fs::read_to_string(&file).expect("a configuration");
-        assert!(text.contains(SECRET), "{text}");
-        for file in [&file, &file.with_extension("json.bak")] {
-            let mode = fs::metadata(file).map_or(0, |it| it.permissions().mode());
-            assert_eq!(mode & 0o077, 0, "{}", file.display());
-        }
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).expect("a mode");
     }
 }
 

@@ -84,6 +84,11 @@ impl Keyring {
         command.env("DBUS_SESSION_BUS_ADDRESS", &self.address);
     }
 
+    /// The value of `DBUS_SESSION_BUS_ADDRESS` for this keyring.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Keeps a password.
     pub fn set(&self, service: &str, account: &str, password: &str) {
         let mut tool = self.tool(&[

@@ -29,5 +29,5 @@ pub use self::manage::{LoggedOut, LoginStatus, login, login_id, logout, status, 
 pub use self::redact::{Redact, url_secrets};
 pub use self::renew::{Authorization, Prompt, Refused};
 pub use self::settings::{Endpoint, Grant, OAuth, TokenPlace};
-pub use self::source::{Origin, Source, SourceError};
+pub use self::source::{Origin, Source, SourceError, has_keyring, store_in_keyring};
 pub use self::store::xdg_folder;

@@ -146,6 +146,23 @@ impl Source {
     }
 }
 
+/// True if the system has a keyring that answers.
+pub async fn has_keyring() -> bool {
+    // Without such an entry, a locked keyring asks nobody to unlock it.
+    keyring::read("callgate", "no entry").await.is_ok()
+}
+
+/// Stores a value in an entry of the system's keyring, where [`Source::keyring`] finds it. The
+/// error: [`SourceError`] without the value.
+pub async fn store_in_keyring(
+    service: &str,
+    account: &str,
+    value: &str,
+) -> Result<(), SourceError> {
+    let written = keyring::write(service, account, value.to_owned()).await;
+    written.map_err(|error| SourceError(error.to_string()))
+}
+
 impl<'de> Deserialize<'de> for Source {
     /// Reads a text, or an object with `command` or `keyring`.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -336,6 +353,17 @@ mod tests {
         match source.resolve("A", &Redact::default()).await {
             Ok(value) => format!("command \"sh\" gave {value:?}"),
             Err(error) => error.to_string(),
+        }
+    }
+
+    #[tokio::test]
+    async fn stored_value_is_found_by_its_source() {
+        assert!(has_keyring().await);
+        for (account, value) in [("team/WIKI_PIN", "0451"), ("team/KEY", "$x \"y\"\n")] {
+            let stored = store_in_keyring("stored", account, value).await;
+            assert_eq!(stored, Ok(()));
+            let found = Source::keyring("stored", account).look_up().await;
+            assert_eq!(found.as_deref(), Ok(value));
         }
     }
 

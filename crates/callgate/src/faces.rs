@@ -1,6 +1,6 @@
 //! What `callgate serve` and the command use beyond the public API. It changes without notice.
 
-pub use callgate_auth::{Endpoint, Origin, Source};
+pub use callgate_auth::{Endpoint, Origin, Source, has_keyring, store_in_keyring};
 pub use callgate_check::globals as sandbox_declarations;
 pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, code};
 pub use callgate_models::Api;

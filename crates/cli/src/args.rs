@@ -119,7 +119,8 @@ Examples:
   callgate init --yes --from cursor              without questions: all servers of Cursor
   callgate init --client claude-code             add Callgate to Claude Code
 
-Values that may be secrets are not written: the file refers to environment variables instead.
+Values that may be secrets are not written to it. At a terminal you are asked where each of
+them goes; otherwise the file refers to environment variables.
 
 Exit codes:
   0 written, or nothing to do

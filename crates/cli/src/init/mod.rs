@@ -4,6 +4,7 @@
 mod entry;
 mod install;
 mod read;
+mod secret_store;
 mod secrets;
 
 use std::cell::RefCell;
@@ -27,6 +28,7 @@ use crate::setup::{self, Flags, Sources};
 use crate::{print, progress, terminal, trust};
 use entry::{Entry, reference};
 use read::Found;
+use secret_store::SecretStore;
 use secrets::Secrets;
 
 /// The maximum number of characters shown of a name or path from another client.
@@ -81,18 +83,23 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     if entries.is_empty() {
         bail!(NO_SERVER);
     }
-    let copies = copies_secrets(&secrets, &shown, &mut dialogue).await?;
+    let named = (&*file, &*shown);
+    let mut store = SecretStore::ask(&secrets, &entries, named, folders, &mut dialogue).await?;
     let allows = allows_reads(args, &mut dialogue).await?;
     drop(dialogue);
-    let (config, unset) = tried(&file, &mut entries, &secrets)?;
+    let (config, mut unset) = tried(&file, &mut entries, &secrets, sources)?;
     let permissions = permissions(&entries, config, allows).await?;
-    let folder = file.parent().unwrap_or(&file);
-    let schema = folder.join(SCHEMA).is_file().then_some(SCHEMA);
-    let mut text = text(&entries, Some(permissions), schema);
-    if copies {
-        text = with_secrets(text, &secrets);
+    let env_file = store.keep(&secrets, &mut entries, folders).await?;
+    unset.retain(|name| !store.has_in_file(name));
+    let mut head = Map::new();
+    if file.with_file_name(SCHEMA).is_file() {
+        head.insert("$schema".to_owned(), format!("./{SCHEMA}").into());
     }
-    install::write(folders, &file, copies, |_| Ok(text.clone()))?;
+    if let Some(env_file) = env_file {
+        head.insert("envFile".to_owned(), env_file.into());
+    }
+    let text = text(&entries, Some(permissions), head);
+    install::write(folders, &file, false, |_| Ok(text.clone()))?;
     trust::accept(&file, &text)?;
     let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
     let names = one_line(&names.join(", "), usize::MAX);
@@ -101,6 +108,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let sources = Sources {
         config: Some(file),
         skills: Vec::new(),
+        environment: sources.environment.clone(),
     };
     finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
 }
@@ -127,22 +135,6 @@ fn candidates(folders: &Folders, args: &InitArgs) -> Vec<Found> {
     named_once(found)
 }
 
-/// Asks whether values that may be secrets are copied. Without a terminal, they are not.
-async fn copies_secrets(
-    secrets: &Secrets,
-    shown: &str,
-    dialogue: &mut Option<Dialogue>,
-) -> anyhow::Result<bool> {
-    let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
-    let Some(dialogue) = dialogue.as_mut().filter(|_| !names.is_empty()) else {
-        return Ok(false);
-    };
-    let names = names.join(", ");
-    let text = format!("┌ values that may be secrets are not copied to {shown}: {names}\n");
-    dialogue.show(&text).await?;
-    dialogue.agrees("copy them to the file anyway?").await
-}
-
 /// True if tools that say they only read may be called without a question.
 async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyhow::Result<bool> {
     let dialogue = match (&args.read_only, dialogue) {
@@ -157,15 +149,6 @@ async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyho
         _ => None,
     };
     dialogue.ask(prompt, &["ask", "allow"], read).await
-}
-
-/// The text of the configuration, with the secrets in place of references to them.
-fn with_secrets(mut text: String, secrets: &Secrets) -> String {
-    for (name, secret) in secrets.iter() {
-        let value = Value::from(&*secret.value).to_string();
-        text = text.replace(&reference(name), &value[1..value.len() - 1]);
-    }
-    text
 }
 
 /// Prints the variables to set, and where their values are. Returns the commands that set them.
@@ -350,15 +333,15 @@ fn converted(chosen: &[Found], folders: &Folders, secrets: &mut Secrets) -> Vec<
     entries
 }
 
-/// The text of the configuration. `schema` is the file beside it that editors check it with.
-fn text(entries: &[(String, Entry)], permissions: Option<Value>, schema: Option<&str>) -> String {
+/// The text of the configuration, which begins with the members of `root`.
+fn text(
+    entries: &[(String, Entry)],
+    permissions: Option<Value>,
+    mut root: Map<String, Value>,
+) -> String {
     let servers = entries
         .iter()
         .map(|(name, it)| (name.clone(), it.entry.clone()));
-    let mut root = Map::new();
-    if let Some(schema) = schema {
-        root.insert("$schema".to_owned(), format!("./{schema}").into());
-    }
     let servers = servers.collect::<Map<String, Value>>();
     root.insert("mcpServers".to_owned(), servers.into());
     if let Some(permissions) = permissions {
@@ -373,6 +356,7 @@ fn tried(
     file: &Path,
     entries: &mut Vec<(String, Entry)>,
     secrets: &Secrets,
+    sources: &Sources,
 ) -> anyhow::Result<(Config, BTreeSet<String>)> {
     let folder = file.parent().context("the file has no folder")?;
     // In a file with Callgate's name, one mistake would be an error for all servers.
@@ -381,10 +365,10 @@ fn tried(
         .suffix(".json")
         .tempfile_in(folder);
     let trial = trial.with_context(|| format!("{} cannot be written to", folder.display()))?;
-    std::fs::write(trial.path(), text(entries, None, None))?;
+    std::fs::write(trial.path(), text(entries, None, Map::new()))?;
     let unset = RefCell::new(BTreeSet::new());
     let value = |name: &str| {
-        let set = std::env::var(name).ok();
+        let set = sources.variable(name);
         if set.is_none() {
             unset.borrow_mut().insert(name.to_owned());
         }
