@@ -87,3 +87,20 @@ fn acceptance_shows_env_file() {
     let ran = tools(&bench, &[], &[]);
     assert!(ran.stdout.contains("getLogs"), "{ran:#?}");
 }
+
+#[test]
+fn env_file_is_not_read_before_acceptance() {
+    for named in ["missing.env", "broken.env"] {
+        let bench = bench();
+        let config = json!({ "envFile": named, "mcpServers": {} }).to_string();
+        bench.write_unaccepted("callgate.json", &config);
+        let ran = tools(&bench, &[], &[]);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains("callgate trust"), "{ran:#?}");
+        assert!(!ran.stderr.contains(named), "{ran:#?}");
+        bench.write("callgate.json", &config);
+        let ran = tools(&bench, &[], &[]);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(named), "{ran:#?}");
+    }
+}

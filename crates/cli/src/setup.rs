@@ -88,7 +88,7 @@ pub async fn load(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
         None => FoundConfig::look(sources)?,
     };
     let loaded = match found {
-        Some(found) => Some(found.accepted().await?),
+        Some(found) => Some(found.accepted(sources).await?),
         None => None,
     };
     if loaded.is_none() && !sources.skills.is_empty() {

@@ -36,8 +36,11 @@ pub fn path_here() -> anyhow::Result<Option<PathBuf>> {
 
 /// A configuration that was found in the current folder or above.
 pub struct FoundConfig {
+    /// Without settings if the file is not accepted and names an environment file.
     loaded: Loaded,
     store: Option<TrustStore>,
+    /// The reason why the file needs acceptance; `None` if it is accepted.
+    review: Option<Review>,
 }
 
 impl FoundConfig {
@@ -48,52 +51,66 @@ impl FoundConfig {
     }
 
     fn read(path: &Path, sources: &Sources) -> anyhow::Result<Self> {
-        let mut loaded = setup::read(path, sources)?;
+        let mut loaded = Loaded::outline(path)?;
+        let store = TrustStore::of_user();
+        let review = match &store {
+            Some(store) => store.review(&loaded.config.path, &loaded.effects),
+            None => Some(Review::New),
+        };
+        // A file that is not accepted must not say which other files are read.
+        if review.is_none() || !loaded.effects.has_env_file() {
+            let reviewed = loaded.effects;
+            loaded = setup::read(path, sources)?;
+            if loaded.effects != reviewed {
+                bail!("{} was changed just now; try again", path.display());
+            }
+        }
         if path.ends_with(".mcp.json") {
             turn_off_refused(&mut loaded.config);
         }
         Ok(Self {
             loaded,
-            store: TrustStore::of_user(),
+            store,
+            review,
         })
     }
 
-    /// The reason why the file needs acceptance; `None` if it is accepted.
-    fn review(&self) -> Option<Review> {
-        match &self.store {
-            Some(store) => store.review(&self.loaded.config.path, &self.loaded.effects),
-            None => Some(Review::New),
-        }
-    }
-
     /// Returns the configuration if it is accepted, or if the person at the terminal accepts it now.
-    pub async fn accepted(self) -> anyhow::Result<Loaded> {
-        let Some(review) = self.review() else {
+    pub async fn accepted(self, sources: &Sources) -> anyhow::Result<Loaded> {
+        let Some(review) = &self.review else {
             return Ok(self.loaded);
         };
         if !is_attended() {
-            bail!(NotAccepted(self.refusal(&review)));
+            bail!(NotAccepted(self.refusal(review)));
         }
-        if !self.ask(&review).await? {
-            let path = self.loaded.config.path.display();
+        let path = &self.loaded.config.path;
+        if !self.ask(review).await? {
+            let path = path.display();
             bail!(NotAccepted(format!(
                 "{path} is not accepted; nothing was started"
             )));
         }
-        Ok(self.loaded)
+        if !self.loaded.effects.has_env_file() {
+            return Ok(self.loaded);
+        }
+        let again = Self::read(path, sources)?;
+        match &again.review {
+            Some(review) => bail!(NotAccepted(again.refusal(review))),
+            None => Ok(again.loaded),
+        }
     }
 
     /// The path of the nearest file, after its acceptance.
     pub async fn accepted_path(sources: &Sources) -> anyhow::Result<Option<PathBuf>> {
         match Self::look(sources)? {
-            Some(found) => Ok(Some(found.accepted().await?.config.path)),
+            Some(found) => Ok(Some(found.accepted(sources).await?.config.path)),
             None => Ok(None),
         }
     }
 
     /// The configuration if it is accepted, else a message for a model.
     fn without_asking(self) -> Result<Loaded, String> {
-        if self.review().is_none() {
+        if self.review.is_none() {
             return Ok(self.loaded);
         }
         let folder = self.loaded.config.folder.display().to_string();
@@ -178,8 +195,8 @@ pub fn load_unattended(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
         Some(path) => setup::named(path, sources)?,
         None => {
             let found = FoundConfig::look(sources)?.context(NO_CONFIGURATION)?;
-            if let Some(review) = found.review() {
-                print::warning(&found.refusal(&review));
+            if let Some(review) = &found.review {
+                print::warning(&found.refusal(review));
                 return Ok(None);
             }
             found.loaded
@@ -280,10 +297,10 @@ pub async fn execute(sources: &Sources, forget: bool) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let found = FoundConfig::read(&path, sources)?;
-    match found.review() {
+    match found.review {
         None => print::out(&format!("{shown} is accepted already\n"))?,
         Some(_) => {
-            found.accepted().await?;
+            found.accepted(sources).await?;
             print::out(&format!("{shown} is accepted\n"))?;
         }
     }

@@ -117,6 +117,24 @@ impl<S: ServeSection> Loaded<S> {
             effects: Effects::of(&text),
         })
     }
+
+    /// The place and the effects of a file. Its settings are not read.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the file cannot be read.
+    pub fn outline(path: &Path) -> Result<Self, ConfigError> {
+        let (place, text) = open(path)?;
+        Ok(Self {
+            config: Config {
+                path: place.path,
+                folder: place.folder,
+                ..Config::default()
+            },
+            serve: S::default(),
+            effects: Effects::of(&text),
+        })
+    }
 }
 
 /// The place of a file.

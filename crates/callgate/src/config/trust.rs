@@ -117,6 +117,11 @@ impl Effects {
         names
     }
 
+    /// True if the settings cannot be read without another file, which `envFile` names.
+    pub fn has_env_file(&self) -> bool {
+        self.0.iter().any(|(keys, _)| words(keys) == ["envFile"])
+    }
+
     fn accepted(&self) -> BTreeSet<(Vec<String>, String)> {
         let hashed = self
             .0
