@@ -87,7 +87,7 @@ impl SecretStore {
         dialogue.show(&heading).await?;
         let fits = |name: &String| fits_keyring(entries, name);
         let has_keyring = values.iter().any(|(name, _)| fits(name)) && has_keyring().await;
-        let mut for_rest = None;
+        let mut for_rest: Option<Place> = None;
         for (name, secret) in values {
             let is_offered = |place: &Place| match place {
                 Place::Keyring => has_keyring && fits(name),
