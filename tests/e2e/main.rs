@@ -46,6 +46,7 @@ mod other_sdks;
 mod output;
 mod picking;
 mod positions;
+mod programs;
 mod pty;
 mod real_servers;
 mod reaping;

@@ -207,8 +207,8 @@ fn joined_name(server: &str, rest: &str) -> String {
     name
 }
 
-/// A text without the characters that no name has.
-fn identifier(text: &str) -> String {
+/// A text with an underscore for each character that no name has.
+pub fn identifier(text: &str) -> String {
     text.replace(
         |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$'),
         "_",

@@ -19,6 +19,7 @@ pub use callgate_servers::{
 pub use callgate_typegen::ambient as ambient_declarations;
 pub use callgate_typegen::names::prefix as function_prefix;
 
+pub use crate::arguments::{WrongArguments, quoted, unknown_member};
 pub use crate::config::Visibility;
 pub use crate::gate::export::{ExportFormat, Exported};
 pub use crate::gate::view::GateView;

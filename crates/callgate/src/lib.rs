@@ -92,6 +92,7 @@
 #![deny(unnameable_types)]
 #![warn(missing_docs)]
 
+mod arguments;
 mod auth;
 mod cache;
 mod choices;

@@ -223,7 +223,7 @@ impl LiveCatalog {
 
     /// The tool that a call of this function means. Connects to an idle server first: it may list
     /// other tools by now.
-    async fn tool(self: &Arc<Self>, function: &str) -> Option<Tool> {
+    pub(crate) async fn tool(self: &Arc<Self>, function: &str) -> Option<Tool> {
         let mut catalog = self.having([function]).await;
         if let Some(tool) = catalog.get(function)
             && self.connections.needs_connect(&tool.definition.server)

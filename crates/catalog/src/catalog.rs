@@ -131,8 +131,10 @@ impl Catalog {
         &self.names
     }
 
-    /// The reason why no tool has this name, if several tools would have it.
+    /// The reason why no tool has this name, also in the tools' own spelling (`s_get-user`), if
+    /// several tools would have it.
     pub fn collision(&self, function: &str) -> Option<String> {
+        let function = names::identifier(function);
         let mut collisions = self.names.collisions().iter();
         let collision = collisions.find(|collision| collision.name == function)?;
         Some(Warning::Collision(collision.clone()).to_string())

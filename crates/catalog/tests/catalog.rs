@@ -213,6 +213,20 @@ fn duplicates_collisions_and_degradations_are_reported() {
 }
 
 #[test]
+fn collision_is_found_in_the_tools_own_spelling() {
+    let names = ["list-items", "list_items", "listItems"];
+    let (catalog, _) = build(&names.map(|name| ("s", tool(name))));
+    let reason = catalog.collision("s_list_items");
+    assert!(reason.is_some());
+    for name in ["s_list-items", "s.list items"] {
+        assert_eq!(catalog.collision(name), reason, "{name}");
+    }
+    for name in ["s_listItems", "s_list-item"] {
+        assert_eq!(catalog.collision(name), None, "{name}");
+    }
+}
+
+#[test]
 fn alias_is_the_name_without_other_tools() {
     let (catalog, _) = build(&[("s", tool("get_user")), ("s", tool("get-user"))]);
     let name = catalog.get("s_get_user_7e0bb0c2").unwrap().name();

@@ -65,12 +65,14 @@ Exit codes:
 const CALL_EXAMPLES: &str = "\
 Examples:
   callgate call fs_read_file '{\"path\": \"README.md\"}'
+  callgate call git_log repo_path=. max_count=3
+  callgate call notes_add title='To do' tags:='[\"home\"]'
   callgate call fs_write_file - < arguments.json
 
 Exit codes:
   0 a result
   1 the call failed
-  2 usage or configuration error, or an unknown tool
+  2 usage or configuration error, an unknown tool, or arguments that do not fit its schema
   3 the call was denied
   5 the server did not start
   130 interrupted";
@@ -480,9 +482,10 @@ pub struct CallArgs {
     /// The tool, by script name ({server}_{tool})
     pub tool: String,
 
-    /// The arguments as a JSON object, or - for standard input
-    #[arg(default_value = "{}")]
-    pub arguments: String,
+    /// The arguments: a JSON object, - for one from standard input, or pairs: NAME=TEXT
+    /// (a number, true, null and the like where the tool takes no text) and NAME:=JSON
+    #[arg(value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
 
     #[command(flatten)]
     pub permissions: PermissionArgs,

@@ -1,10 +1,10 @@
 //! One function per command: it calls the library, prints, and returns the exit code.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use callgate::dry_run::Preview;
 use callgate::faces::{Caller, code};
 use callgate::settings::{CheckMode, Detail};
@@ -15,12 +15,12 @@ use callgate::{
 use callgate_text::{indented, shell_word};
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
-use serde_json::value::RawValue;
 
 use crate::args::{
     CallArgs, CheckArgs, Cli, Command, PermissionArgs, RunArgs, ServeArgs, TypesArgs,
 };
 use crate::ask::TerminalAsker;
+use crate::call_arguments::CallArguments;
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
 use crate::script_output::ScriptOutput;
@@ -341,12 +341,9 @@ fn print_tools(gate: &Gate, json: bool) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Bytes of a call's arguments that are read; the limit of servers is lower.
-const MAX_ARGUMENTS: u64 = 64 << 20;
-
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let config = setup::required_configuration(config).await?;
-    let arguments = arguments(&args.arguments)?;
+    let arguments = CallArguments::read(&args.arguments)?;
     let dry_run = setup::dry_run(&args.dry_run)?;
     let cancel = setup::cancel_on_signal()?;
     let flags = Flags {
@@ -378,6 +375,15 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         return Ok(code);
     }
     setup::print_unmatched(&gate, dry_run.as_ref());
+    let arguments = match arguments.for_tool(&gate, &args.tool).await {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            gate.shutdown().await;
+            // It may have words of the server's schema.
+            print::error(&indented(&format!("{error:#}")));
+            return Ok(crate::exit::USAGE);
+        }
+    };
     let mut request = CallRequest::new(&args.tool, arguments).cancel_on(cancel);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
@@ -386,19 +392,6 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     progress::clear();
     gate.shutdown().await;
     print_call(&gate, &args.tool, called)
-}
-
-/// Reads the arguments of `call`: a JSON object, or `-` for standard input.
-fn arguments(text: &str) -> anyhow::Result<Box<RawValue>> {
-    let text = match text {
-        "-" => std::io::read_to_string(std::io::stdin().lock().take(MAX_ARGUMENTS))?,
-        _ => text.to_owned(),
-    };
-    let arguments = RawValue::from_string(text).context("the arguments are not JSON")?;
-    if !arguments.get().starts_with('{') {
-        bail!("the arguments must be a JSON object, such as '{{\"path\": \"README.md\"}}'");
-    }
-    Ok(arguments)
 }
 
 /// Prints a call's result or error, and returns the exit code.
@@ -421,6 +414,10 @@ fn print_call(gate: &Gate, tool: &str, called: CallOutcome) -> anyhow::Result<u8
         }
         Err(error) => error,
     };
+    // The call was made, and a script could read what it gave.
+    if let Some(result) = error.mismatched_result() {
+        print::out(&format!("{}\n", result.get()))?;
+    }
     if !matches!(error.kind, CallErrorKind::DryRun { .. }) {
         print::error(&indented(&error.to_string()));
     }

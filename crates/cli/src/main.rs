@@ -3,6 +3,7 @@
 mod args;
 mod ask;
 mod auth;
+mod call_arguments;
 mod caller;
 mod clients;
 mod commands;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ruling::Ruling;
@@ -133,6 +133,26 @@ impl CallError {
                 retryable: code == code::CONNECTION_CLOSED,
             },
         }
+    }
+
+    /// The result that does not fit its tool's `outputSchema` ([`code::RESULT_MISMATCH`]).
+    #[doc(hidden)]
+    pub fn mismatched_result(&self) -> Option<&RawValue> {
+        #[derive(Deserialize)]
+        struct Mismatch<'a> {
+            #[serde(borrow)]
+            result: &'a RawValue,
+        }
+        let CallErrorKind::Protocol {
+            code: code::RESULT_MISMATCH,
+            data: Some(data),
+            ..
+        } = &self.kind
+        else {
+            return None;
+        };
+        let mismatch: Mismatch<'_> = serde_json::from_str(data.get()).ok()?;
+        Some(mismatch.result)
     }
 }
 

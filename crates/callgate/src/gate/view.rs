@@ -1,6 +1,7 @@
 //! Questions of `callgate serve` and of the command, beyond the public API.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_catalog::Detail;
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 use super::Gate;
 use super::export::{ExportFormat, Exported, exported};
 use super::servers::unavailable;
+use crate::arguments::{WrongArguments, check_call};
 use crate::choices::SearchBy;
 use crate::config::Visibility;
 use crate::error::{GateError, GateErrorKind};
@@ -200,9 +202,31 @@ impl<'a> GateView<'a> {
         self.0.live.update().await;
     }
 
-    /// Connects to the server that may have this function, if its tools are not known.
+    /// Connects to the server that has this function, or may have it if its tools are not known.
     pub async fn look_for(&self, function: &str) {
-        self.0.live.having([function]).await;
+        self.0.live.tool(function).await;
+    }
+
+    /// Checks a call's arguments against the schema of its tool. An unusable schema, and a name that
+    /// is not a tool, refuse nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongArguments`], for the caller.
+    pub async fn check_arguments(
+        &self,
+        function: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<(), WrongArguments> {
+        let catalog = self.0.live.catalog();
+        let Some(tool) = catalog.get(function) else {
+            return Ok(());
+        };
+        let (function, definition) = (function.to_owned(), Arc::clone(&tool.definition));
+        let check = move || check_call(&function, definition.input_schema.clone(), arguments);
+        // A schema may be large.
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or(Ok(()))
     }
 
     /// [`Gate::unavailable`], in the words of this audience.

@@ -1,6 +1,6 @@
 //! Calls of servers' tools without a script, and their results for the client.
 
-use callgate::faces::code;
+use callgate::faces::WrongArguments;
 use callgate::{CallError, CallErrorKind, CallOutcome, CallRequest, Gate};
 use callgate_schema::{TokenKind, tokens};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
@@ -10,7 +10,6 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::own_tools::{self, CALL_TOOL};
-use crate::arguments::check_call;
 
 /// The error code of a server that needs a capability that the client lacks.
 const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;
@@ -64,16 +63,9 @@ impl ToolCall {
     }
 
     /// Checks the arguments against the tool's schema. The error is for the caller.
-    pub(crate) async fn check(&self, gate: &Gate) -> Result<(), String> {
-        let mut tool = gate.view().tool_entry(&self.function).unwrap_or_default();
-        let Some(Value::Object(schema)) = tool.remove("inputSchema") else {
-            return Ok(());
-        };
-        let (function, arguments) = (self.function.clone(), self.arguments.clone());
-        let check = move || check_call(&function, schema, arguments.as_ref());
-        // A schema may be large.
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or(Ok(()))
+    pub(crate) async fn check(&self, gate: &Gate) -> Result<(), WrongArguments> {
+        let arguments = self.arguments.clone().unwrap_or_default();
+        gate.view().check_arguments(&self.function, arguments).await
     }
 
     /// The request, and the function with its arguments as one text.
@@ -119,7 +111,10 @@ impl ToolCall {
             }
             Err(error) => {
                 let mut blocks = vec![ContentBlock::text(error.to_string())];
-                blocks.extend(mismatched_result(&error));
+                // The call was made, so the model sees the result, but not as a structured value.
+                if let Some(result) = error.mismatched_result() {
+                    blocks.extend(for_model(&server_result(result, true), result));
+                }
                 Ok(CallToolResult::error(blocks))
             }
         }
@@ -182,28 +177,6 @@ fn compact(json: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(json).ok()?;
     let kept = tokens(json).filter(|token| token.kind != TokenKind::Space);
     Some(kept.map(|token| token.text).collect())
-}
-
-/// A result that does not match its tool's output schema. The call was made, so the model sees the
-/// result, but not as a structured value.
-fn mismatched_result(error: &CallError) -> Vec<ContentBlock> {
-    #[derive(Deserialize)]
-    struct Mismatch<'a> {
-        #[serde(borrow)]
-        result: &'a RawValue,
-    }
-    let CallErrorKind::Protocol {
-        code: code::RESULT_MISMATCH,
-        data: Some(data),
-        ..
-    } = &error.kind
-    else {
-        return Vec::new();
-    };
-    let Ok(Mismatch { result }) = serde_json::from_str(data.get()) else {
-        return Vec::new();
-    };
-    for_model(&server_result(result, true), result)
 }
 
 /// A server's own result, changed only if a client could not read it.

@@ -197,7 +197,7 @@ impl Session {
         request: ToolRequest<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Err(wrong) = call.check(&gate).await {
-            return Ok(answer(Err(wrong)));
+            return Ok(answer(Err(wrong.to_string())));
         }
         let (mut made, described) = call.request();
         let asks = self.service.options.asks;
