@@ -456,7 +456,14 @@
     },
   };
   ObjectDefineProperty(mcp, SymbolToStringTag, { __proto__: null, value: "mcp" });
-  shared.mcp = ObjectFreeze(mcp);
+  shared.mcp = mcp;
+
+  // Adds the arguments and the standard input of the script, and locks `mcp`.
+  shared.setInput = (args, stdin) => {
+    mcp.args = ObjectFreeze(args);
+    mcp.stdin = stdin;
+    ObjectFreeze(mcp);
+  };
 
   // The global function `name`. There may be thousands, and V8 takes three times as long to create a
   // method of that name.

@@ -122,7 +122,8 @@
     });
   }
 
-  shared.prepare = (functions, depth, messageChars) => {
+  shared.prepare = (functions, depth, messageChars, args, stdin) => {
+    shared.setInput(args, stdin);
     shared.limits.depth = depth;
     shared.limits.messageChars = messageChars;
     for (let i = 0; i < functions.length; i++) {

@@ -286,6 +286,21 @@ fn members_of_sandbox_additions_match_their_declarations() {
     }
 }
 
+#[test]
+fn members_of_mcp_match_their_declarations() {
+    let text = read(&repository().join("typegen/src/ambient.d.ts"));
+    let inside = text.split("declare namespace mcp {").nth(1).expect("it");
+    let inside = inside.split("\n}").next().unwrap_or_default();
+    let declared = inside.lines().filter_map(|line| {
+        let words = ["  function ", "  const "];
+        let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
+        member(rest)
+    });
+    let report = Workbench::empty().report("return Object.keys(mcp)", &["--check=off"]);
+    let there = names_in(&report["value"]["json"]);
+    assert_eq!(declared.collect::<Names>(), there, "declared, and there");
+}
+
 /// The global names of the isolate.
 fn globals() -> Names {
     let script = "return Reflect.ownKeys(globalThis).filter((key) => typeof key === 'string')";

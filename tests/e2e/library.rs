@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use callgate::{Gate, RunRequest};
+use callgate::{Gate, RunReport, RunRequest, Status};
 use callgate_tests::{Ran, Workbench, binary};
+use serde_json::json;
 
 #[test]
 fn the_example_program_runs_a_script() {
@@ -74,4 +75,29 @@ async fn preview_error_converts_to_boxed_error() {
     let said = error.to_string();
     assert!(said.starts_with("error: "), "{said}");
     assert!(said.contains("--> script.ts:1:1"), "{said}");
+}
+
+#[tokio::test]
+async fn run_request_gives_arguments_and_standard_input() {
+    let gate = Gate::builder().worker_binary(binary("callgate-worker"));
+    let gate = gate.build().await.expect("a gate");
+    let script = "return [...mcp.args, mcp.stdin]";
+    let report = gate.run(script).await;
+    let value = |report: &RunReport| serde_json::to_value(report).expect("JSON")["value"].clone();
+    assert_eq!(value(&report)["json"], json!([""]));
+    let request = RunRequest::new(script).stdin("é\n\0");
+    let words = vec!["--x".to_owned(), String::new()];
+    let report = gate.run(request.clone().args(words)).await;
+    assert_eq!(value(&report)["json"], json!(["--x", "", "é\n\0"]));
+    for (request, limit) in [
+        (request.clone().args(vec![String::new(); 10_001]), 10_000),
+        (request.clone().args(vec!["x".repeat(700_000); 2]), 1 << 20),
+        (request.stdin("x".repeat((16 << 20) + 1)), 16 << 20),
+    ] {
+        let report = gate.run(request).await;
+        assert_eq!(report.status, Status::Limit, "{report}");
+        let error = report.error.expect("an error");
+        assert!(error.message.contains("nothing was run"), "{error:?}");
+        assert_eq!(error.limit.map(|hit| hit.limit), Some(limit));
+    }
 }

@@ -1,6 +1,10 @@
 /** Of one call. Past `timeoutMs` it throws McpTimeoutError. */
 type CallOptions = { signal?: AbortSignal; timeoutMs?: number };
 declare namespace mcp {
+  /** The words after the script on the command line of `callgate run`; none elsewhere. */
+  const args: readonly string[];
+  /** The text on standard input of `callgate run`, unless that is a terminal; "" elsewhere. */
+  const stdin: string;
   /** Calls a tool by the name of its function. */
   function callTool<T = unknown>(name: string, input?: object, options?: CallOptions): Promise<T>;
   /** Hands an image, audio or resource to the caller: an `unknown` result, or MCP content blocks. */

@@ -24,6 +24,7 @@ pub use crate::config::Visibility;
 pub use crate::gate::export::{ExportFormat, Exported};
 pub use crate::gate::view::GateView;
 pub use crate::question_text::{Shown, answer_text, call_text, change_text, question_text};
+pub use crate::run_request::MAX_STDIN;
 pub use crate::skill::Skill;
 pub use crate::workers::Workers;
 

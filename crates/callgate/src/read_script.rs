@@ -5,7 +5,7 @@ use std::time::Instant;
 use callgate_sandbox::{End, Launcher, Limits, ReadError};
 
 use crate::report::RunReport;
-use crate::report::build::{millis, rejected, unread};
+use crate::report::build::{input_refused, millis, rejected, unread};
 use crate::run_request::{ReadScript, RunRequest};
 use crate::workers::Workers;
 
@@ -38,6 +38,9 @@ pub(crate) async fn read(
     limits: &Limits,
     request: &RunRequest,
 ) -> Result<ReadScript, Box<RunReport>> {
+    if let Some(over) = request.input_over_limit() {
+        return Err(Box::new(input_refused(request, over)));
+    }
     let kept = request.read_ahead.lock().take();
     // Its worker must have these limits and be alive still.
     if let Some(mut read) = kept.filter(|read| read.worker.fits(limits))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgate_gate::{Asker, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
-use callgate_sandbox::{Limits, ReadyWorker};
+use callgate_sandbox::{Limits, ReadyWorker, ScriptInput};
 use callgate_script::Prepared;
 use callgate_servers::{Audience, Caller};
 use callgate_text::one_line;
@@ -14,8 +14,16 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::choices::CheckMode;
+use crate::report::LimitHit;
 use crate::scope::Scope;
 use crate::setters::{call_setters, setters};
+
+/// Maximum number of arguments of a script.
+const MAX_ARGS: usize = 10_000;
+/// Maximum bytes of all arguments of a script.
+const MAX_ARG_BYTES: usize = 1 << 20;
+/// Maximum bytes of a script's standard input.
+pub const MAX_STDIN: usize = 16 << 20;
 
 /// A script to run, and the settings that differ from the gate's.
 ///
@@ -25,6 +33,7 @@ use crate::setters::{call_setters, setters};
 pub struct RunRequest {
     pub(crate) source: Arc<str>,
     pub(crate) name: Arc<str>,
+    pub(crate) input: Arc<ScriptInput>,
     pub(crate) limits: Option<Limits>,
     pub(crate) settings: CallSettings,
     pub(crate) observer: Option<Observer>,
@@ -102,6 +111,7 @@ impl RunRequest {
         Self {
             source: source.into(),
             name: "script.ts".into(),
+            input: Arc::default(),
             limits: None,
             settings: CallSettings::default(),
             observer: None,
@@ -110,6 +120,33 @@ impl RunRequest {
             read_ahead: Arc::default(),
             audience: Audience::default(),
         }
+    }
+
+    /// True if the script reads `mcp.stdin`, as far as its text says. Known after
+    /// [`RunRequest::rejected`].
+    #[doc(hidden)]
+    pub fn names_stdin(&self) -> bool {
+        let read = self.read_ahead.lock();
+        let prepared = read.as_ref().map(|read| &read.prepared);
+        prepared.is_some_and(|prepared| prepared.mentions.stdin)
+    }
+
+    /// The limit that `mcp.args` or `mcp.stdin` exceeds.
+    pub(crate) fn input_over_limit(&self) -> Option<LimitHit> {
+        let ScriptInput { args, stdin } = &*self.input;
+        let arg_bytes: usize = args.iter().map(String::len).sum();
+        let all = [
+            ("args", args.len(), MAX_ARGS, "arguments"),
+            ("args", arg_bytes, MAX_ARG_BYTES, "bytes"),
+            ("stdin", stdin.len(), MAX_STDIN, "bytes"),
+        ];
+        let mut over = all.into_iter().filter(|(_, size, max, _)| size > max);
+        over.next().map(|(which, size, max, unit)| LimitHit {
+            which: which.to_owned(),
+            limit: max as u64,
+            observed: size as u64,
+            unit: unit.to_owned(),
+        })
     }
 
     /// The request with the code that was read from its text, which positions refer to.
@@ -130,6 +167,14 @@ impl RunRequest {
         /// Sets the script's name in messages and stack traces, made one line.
         name(self, name: impl Into<Arc<str>>) {
             self.name = one_line(&name.into(), usize::MAX).into();
+        }
+
+        /// Sets the script's arguments, `mcp.args`: at most 10,000, and 1 MiB in all. Default: none.
+        args(self, args: Vec<String>) { Arc::make_mut(&mut self.input).args = args; }
+
+        /// Sets the script's standard input, `mcp.stdin`: at most 16 MiB. Default: the empty text.
+        stdin(self, stdin: impl Into<String>) {
+            Arc::make_mut(&mut self.input).stdin = stdin.into();
         }
 
         /// Sets the limits of this run.

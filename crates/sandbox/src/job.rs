@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use callgate_script::MappedRange;
 
+use crate::wire::ScriptInput;
+
 /// One script to run.
 #[derive(Debug, Clone)]
 pub struct Job {
@@ -17,6 +19,7 @@ pub struct Job {
     pub source_map: Vec<MappedRange>,
     /// Names of the functions to define in the global scope.
     pub functions: Vec<String>,
+    pub input: ScriptInput,
     pub limits: Limits,
 }
 

@@ -25,4 +25,4 @@ pub use host::{
 };
 pub use job::{ERROR_BYTES, Job, Limits};
 pub use layer::JailLayer;
-pub use wire::{ErrorClass, LeftTimer, ScriptException, Thrown};
+pub use wire::{ErrorClass, LeftTimer, ScriptException, ScriptInput, Thrown};

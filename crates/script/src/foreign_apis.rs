@@ -10,7 +10,8 @@ pub fn replacement_for(name: &str) -> Option<&'static str> {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"
         | "Headers" => "there is no network; call a tool that fetches",
         "process" => {
-            "there is no process; write values into the script, and end it with return or throw"
+            "there is no process; write values into the script (`callgate run` gives it mcp.args and \
+             mcp.stdin), and end it with return or throw"
         }
         "Deno" | "Bun" => "there are no files, no network and no environment; call tools for them",
         "Buffer" => {

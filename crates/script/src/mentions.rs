@@ -29,6 +29,8 @@ pub struct Mentions {
     /// True if the script may read any property of the global object: with `globalThis[name]`, or by
     /// passing that object on as a value.
     pub global: bool,
+    /// True if the script may read `mcp.stdin`.
+    pub stdin: bool,
 }
 
 /// A name in a script.
@@ -55,6 +57,8 @@ pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptEr
             called: HashSet::new(),
             dynamic: false,
             global: false,
+            stdin: false,
+            stdin_of_value: false,
             require: None,
         };
         program.visit_with(&mut finder);
@@ -65,6 +69,8 @@ pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptEr
         called,
         dynamic,
         global,
+        stdin,
+        stdin_of_value,
         require,
         ..
     } = finder;
@@ -90,6 +96,8 @@ pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptEr
         tools,
         dynamic,
         global,
+        // The value may be `mcp`, if that is passed on.
+        stdin: stdin || (stdin_of_value && (dynamic || global)),
     })
 }
 
@@ -100,6 +108,10 @@ struct Finder {
     called: HashSet<String>,
     dynamic: bool,
     global: bool,
+    /// `mcp.stdin`.
+    stdin: bool,
+    /// The property `stdin` of any other value.
+    stdin_of_value: bool,
     /// The first call of `require`.
     require: Option<Span>,
 }
@@ -194,6 +206,7 @@ impl Visit for Finder {
     }
 
     fn visit_member_expr(&mut self, member: &MemberExpr) {
+        self.stdin_of_value |= property(&member.prop).as_deref() == Some("stdin");
         if self.is_global(&member.obj, &["mcp"]) {
             match property(&member.prop).as_deref() {
                 // A reference to the function itself may be called with any name; other properties
@@ -201,6 +214,7 @@ impl Visit for Finder {
                 Some("callTool") | None => self.dynamic = true,
                 // It sends data to a model, which rules treat as a call.
                 Some("extract") => self.name("mcp.extract", member.span),
+                Some("stdin") => self.stdin = true,
                 Some(_) => {}
             }
             member.prop.visit_with(self);
@@ -213,6 +227,17 @@ impl Visit for Finder {
         } else {
             member.visit_children_with(self);
         }
+    }
+
+    fn visit_object_pat_prop(&mut self, property: &ObjectPatProp) {
+        self.stdin_of_value |= match property {
+            ObjectPatProp::Assign(short) => *short.key.sym == *"stdin",
+            ObjectPatProp::KeyValue(pair) => {
+                matches!(&pair.key, PropName::Ident(name) if *name.sym == *"stdin")
+            }
+            ObjectPatProp::Rest(_) => false,
+        };
+        property.visit_children_with(self);
     }
 
     fn visit_var_declarator(&mut self, declared: &VarDeclarator) {

@@ -165,16 +165,17 @@ impl Isolate {
         let source_map = start.source_map.clone();
         ops::set_places(move |line, column| author_place(&source_map, line, column));
         let prepared = call(&mut self.runtime, &self.prepare, |scope| {
-            let mut names = Vec::with_capacity(start.functions.len());
-            for name in &start.functions {
-                names.push(v8::String::new(scope, name)?.into());
-            }
+            let functions = strings(scope, &start.functions)?;
+            let args = strings(scope, &start.input.args)?;
+            let stdin = v8::String::new(scope, &start.input.stdin)?;
             let depth = v8::Number::new(scope, f64::from(start.limits.depth));
             let message = v8::Number::new(scope, start.limits.message_bytes as f64);
             Some(vec![
-                v8::Array::new_with_elements(scope, &names).into(),
+                functions.into(),
                 depth.into(),
                 message.into(),
+                args.into(),
+                stdin.into(),
             ])
         });
         if prepared.is_none() {
@@ -474,6 +475,18 @@ fn call(
     let function = v8::Local::new(scope, function);
     let undefined = v8::undefined(scope).into();
     function.call(scope, undefined, &arguments).map(|_| ())
+}
+
+/// An array of these texts; `None` if V8 is stopped.
+fn strings<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    texts: &[String],
+) -> Option<v8::Local<'s, v8::Array>> {
+    let mut strings: Vec<v8::Local<'s, v8::Value>> = Vec::with_capacity(texts.len());
+    for text in texts {
+        strings.push(v8::String::new(scope, text)?.into());
+    }
+    Some(v8::Array::new_with_elements(scope, &strings))
 }
 
 /// Called by V8 when `stack` of an error is first read. With it set, `Error.prepareStackTrace` of a

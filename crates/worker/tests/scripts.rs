@@ -67,7 +67,7 @@ macro_rules! tests {
     };
 }
 
-tests! { check: globals closed console emit errors json lookups results web }
+tests! { check: globals closed console emit errors input json lookups results web }
 tests! { check_cases: call_options ends positions tampering }
 
 #[tokio::test]

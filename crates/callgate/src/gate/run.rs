@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use callgate_catalog::Catalog;
 use callgate_gate::Dispatcher;
-use callgate_sandbox::Job;
+use callgate_sandbox::{Job, ScriptInput};
 use callgate_script::{Mentions, Prepared};
 use callgate_servers::Audience;
 
@@ -82,6 +82,7 @@ impl Gate {
             code: prepared.code,
             source_map: prepared.source_map,
             functions,
+            input: ScriptInput::clone(&request.input),
             limits: limits.clone(),
         };
         let handler = Arc::new(calls.clone());

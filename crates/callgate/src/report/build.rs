@@ -42,6 +42,20 @@ pub(crate) fn rejected(request: &RunRequest, error: &ScriptError) -> RunReport {
     failed(request, Status::Failed, error)
 }
 
+/// The report of a script whose arguments or standard input are over this limit.
+pub(crate) fn input_refused(request: &RunRequest, over: LimitHit) -> RunReport {
+    let message = format!(
+        "the script gets {} {} in mcp.{}, over the limit of {}; nothing was run",
+        over.observed, over.unit, over.which, over.limit
+    );
+    let error = RunError {
+        hint: (over.which == "args").then(|| "pass them on standard input, mcp.stdin".to_owned()),
+        limit: Some(over),
+        ..RunError::new(ErrorKind::Limit, message)
+    };
+    failed(request, Status::Limit, error)
+}
+
 /// The report of a run that the configuration does not permit.
 pub(crate) fn refused(request: &RunRequest, reason: &str) -> RunReport {
     let error = RunError::new(

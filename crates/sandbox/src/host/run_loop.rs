@@ -217,6 +217,7 @@ impl RunLoop {
             source_name: job.source_name,
             functions: job.functions,
             source_map: job.source_map,
+            input: job.input,
             limits: WorkerLimits {
                 output_bytes: l.output_bytes,
                 output_lines: l.output_lines,

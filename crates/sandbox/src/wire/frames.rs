@@ -89,8 +89,18 @@ pub struct Start {
     /// Ranges of `code` and their places in the author's text, in order.
     pub source_map: Vec<MappedRange>,
     pub limits: WorkerLimits,
+    pub input: ScriptInput,
     /// JavaScript expression text whose value is the function to call.
     pub code: String,
+}
+
+/// The data that a script gets at its start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptInput {
+    /// `mcp.args`.
+    pub args: Vec<String>,
+    /// `mcp.stdin`.
+    pub stdin: String,
 }
 
 /// The limits that a worker enforces. The host enforces them again.

@@ -19,7 +19,7 @@ mod tests;
 pub use codec::{Decoder, WireError, encode};
 pub use frames::{
     Call, Done, ErrorClass, HostFrame, LeftTimer, LimitHit, OutputEnd, Read, Readable, Ready,
-    Reply, ReturnValue, ScriptException, Start, Thrown, WorkerFrame, WorkerLimits,
+    Reply, ReturnValue, ScriptException, ScriptInput, Start, Thrown, WorkerFrame, WorkerLimits,
 };
 pub use reader::FrameReader;
 pub use settings::{

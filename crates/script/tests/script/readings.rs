@@ -173,3 +173,20 @@ fn escaped_code_is_unescaped() {
     check_refused("let a = ;\\nlet b = 1", "in place of line ends");
     check_refused("let a = “b;", "only look like quotes");
 }
+
+#[test]
+fn standard_input_is_named_by_property_or_value() {
+    for (text, expected) in [
+        ("return mcp.stdin.length", true),
+        ("const lines = mcp?.[`stdin`].split('-'); return lines", true),
+        ("const { stdin, args } = mcp; return [stdin, args]", true),
+        ("const { stdin: text } = globalThis.mcp; return text", true),
+        ("const m = mcp; return m.stdin", true),
+        ("const job = await a_b({}); return job.stdin", false),
+        ("const stdin = 'mcp.stdin'; return [stdin, mcp.args]", false),
+        ("const mcp = { stdin: 1 }; return mcp.stdin", false),
+    ] {
+        let prepared = prepare(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(prepared.mentions.stdin, expected, "{text}");
+    }
+}

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use callgate_sandbox::{
     CallHandler, End, Ended, JailLayer, JailOptions, Job, Launcher, LauncherOptions, Limits,
-    Returned, ScriptCall, Thrown, WorkerProgram,
+    Returned, ScriptCall, ScriptInput, Thrown, WorkerProgram,
 };
 use futures::future::BoxFuture;
 use futures::{StreamExt as _, stream};
@@ -51,6 +51,7 @@ async fn run(launcher: &Launcher, order: &str) -> Ended {
         code: order.to_owned(),
         source_map: Vec::new(),
         functions: Vec::new(),
+        input: ScriptInput::default(),
         limits: Limits::default(),
     };
     match launcher.take(&job.limits).await {
@@ -299,6 +300,7 @@ async fn counts(launcher: &Launcher, limits: &Limits, attack: &str) -> [String; 
         code: format!("and-stop {attack}"),
         source_map: Vec::new(),
         functions: Vec::new(),
+        input: ScriptInput::default(),
         limits: limits.clone(),
     };
     let run = worker.run(job, Arc::new(NoCalls), CancellationToken::new());

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use callgate_sandbox::wire::{WorkerFrame, encode};
 use callgate_sandbox::{
     CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
-    MappedRange, Returned, ScriptCall, Thrown, WorkerProgram,
+    MappedRange, Returned, ScriptCall, ScriptInput, Thrown, WorkerProgram,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -41,6 +41,10 @@ pub fn job(script: &str) -> Job {
         functions: ["echo", "fail", "never", "big", "gate", "told", "dropped"]
             .map(str::to_owned)
             .to_vec(),
+        input: ScriptInput {
+            args: vec!["one".to_owned(), String::new(), "drei \u{e9}\u{1f600}".to_owned()],
+            stdin: "first\nsecond \u{20ac}\n".to_owned(),
+        },
         limits: Limits::default(),
     }
 }
