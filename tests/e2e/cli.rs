@@ -199,7 +199,7 @@ fn start(bench: &Workbench, command: &[&str]) -> Child {
 }
 
 /// Sends SIGINT to a command and waits for its end.
-fn interrupt(child: Child) -> Ran {
+pub(crate) fn interrupt(child: Child) -> Ran {
     let pid = i32::try_from(child.id()).expect("a process id");
     // SAFETY: a system call with numbers; the process is ours and not waited for.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);

@@ -1,5 +1,6 @@
 //! The command line: commands, flags, and the help text.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   callgate run report.ts                         a script against ./callgate.json
   echo 'return await git_status({repo_path: \".\"})' | callgate run -
+  callgate run -e 'return await git_status({repo_path: \".\"})'
+  callgate run report.ts May 2026 < sales.csv    the script reads mcp.args and mcp.stdin
   callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
   callgate run sync.ts --dry-run                 make only calls that read, list the others
@@ -260,7 +263,16 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The script, or - for standard input
-    pub file: PathBuf,
+    #[arg(required_unless_present = "eval")]
+    pub file: Option<OsString>,
+
+    /// Arguments of the script, mcp.args; write -- before those that begin with -
+    #[arg(value_name = "ARGUMENT")]
+    pub args: Vec<String>,
+
+    /// Run this code instead of a file; all words are its arguments
+    #[arg(short, long, value_name = "CODE")]
+    pub eval: Option<String>,
 
     /// Print the whole report as JSON instead of text
     #[arg(long)]
@@ -285,6 +297,13 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub check: CheckModeArgs,
+}
+
+impl RunArgs {
+    /// True if standard input has the script.
+    pub fn is_script_on_stdin(&self) -> bool {
+        self.eval.is_none() && self.file.as_deref().is_some_and(|file| file == "-")
+    }
 }
 
 #[derive(Debug, Args)]

@@ -24,7 +24,7 @@ use crate::call_arguments::CallArguments;
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
 use crate::script_output::ScriptOutput;
-use crate::setup::{Flags, Sources, Start};
+use crate::setup::{Flags, Program, Sources, Start};
 use crate::terminal::is_attended;
 use crate::{grants, print, progress, setup, trust};
 
@@ -92,9 +92,12 @@ fn without_command() -> anyhow::Result<u8> {
 
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let config = setup::configuration(config).await?;
-    let (source, name) = setup::script(&args.file)?;
+    let Program { source, name, words } = setup::program(&args)?;
     let limits = setup::run_limits(config.as_ref(), &args.limits);
-    let mut request = RunRequest::new(source.as_str()).name(name).limits(limits);
+    let mut request = RunRequest::new(source.as_str())
+        .name(name)
+        .args(words)
+        .limits(limits);
     let dry_run = setup::dry_run(&args.dry_run)?;
     if let Some(dry_run) = &dry_run {
         request = request.dry_run(dry_run.clone());
@@ -107,6 +110,13 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let workers = setup::workers(0, config.as_ref(), Some(&args.limits));
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
+    }
+    // Not read without need: it may be the input of a shell's loop.
+    if request.names_stdin() && !args.is_script_on_stdin() {
+        let Some(stdin) = setup::standard_input(&cancel).await? else {
+            return print_report(&request.cancelled(), args.json);
+        };
+        request = request.stdin(stdin);
     }
     let flags = Flags {
         rules: Some(&args.permissions.rules),

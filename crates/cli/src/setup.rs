@@ -1,21 +1,21 @@
 //! Makes a gate from flags and configuration.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use callgate::config::{Config, EnvFile};
 use callgate::dry_run::DryRun;
-use callgate::faces::{Connect, LedgerOptions, Skill, WorkerProgram, Workers};
+use callgate::faces::{Connect, LedgerOptions, MAX_STDIN, Skill, WorkerProgram, Workers};
 use callgate::question::ask_with;
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{Answer, CancellationToken, Gate, GateBuilder, Rules, ServerState, Status};
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
 use callgate_text::{indented, one_line};
 
-use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
+use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, RunArgs, ServeArgs};
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::rules::RuleArgs;
 use crate::trust::FoundConfig;
@@ -476,6 +476,67 @@ pub fn check_nesting() -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// A script of `run`.
+pub struct Program {
+    pub source: String,
+    /// Its name in messages.
+    pub name: String,
+    /// Its arguments.
+    pub words: Vec<String>,
+}
+
+/// Reads the script that `run` is given: code, or a file.
+pub fn program(args: &RunArgs) -> anyhow::Result<Program> {
+    let file = args.file.as_deref();
+    let Some(code) = &args.eval else {
+        let (source, name) = script(Path::new(file.unwrap_or_default()))?;
+        let words = args.args.clone();
+        return Ok(Program { source, name, words });
+    };
+    // The first word is not a file then.
+    let first = file.map(|word| word.to_str().context("an argument is not UTF-8 text"));
+    let first = first.transpose()?.map(str::to_owned);
+    Ok(Program {
+        source: code.clone(),
+        name: "eval.ts".to_owned(),
+        words: first.into_iter().chain(args.args.clone()).collect(),
+    })
+}
+
+/// Reads standard input for `mcp.stdin`, which is empty at a terminal; `None` after Ctrl-C.
+pub async fn standard_input(cancel: &CancellationToken) -> anyhow::Result<Option<String>> {
+    if std::io::stdin().is_terminal() {
+        return Ok(Some(String::new()));
+    }
+    let read = || {
+        let mut bytes = Vec::new();
+        let stdin = std::io::stdin().lock();
+        let read = stdin.take(MAX_STDIN as u64 + 1).read_to_end(&mut bytes);
+        read.map(|_| bytes)
+    };
+    // A pipe may be silent for long.
+    let bytes = tokio::select! {
+        bytes = tokio::task::spawn_blocking(read) => bytes?,
+        () = cancel.cancelled() => return Ok(None),
+    };
+    let bytes = bytes.context("could not read standard input")?;
+    if bytes.len() > MAX_STDIN {
+        bail!(
+            "standard input is longer than {} MiB, the limit of mcp.stdin; run the script for one \
+             part at a time, or let a tool read the data",
+            MAX_STDIN >> 20
+        );
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to() + 1;
+        anyhow!(
+            "standard input is not UTF-8 text (byte {at}), so mcp.stdin cannot have it; convert it \
+             first, for instance with `iconv` or `base64`"
+        )
+    })?;
+    Ok(Some(text))
 }
 
 /// Reads a script, and returns its text and its name in messages.
