@@ -155,7 +155,7 @@ fn ctrl_c_during_server_start_cancels_the_command() {
     ] {
         let ran = interrupted(command);
         let end = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
-        assert_eq!(end, (130, "", format!("callgate: {said}\n").as_str()));
+        assert_eq!(end, (130, "", format!("error: {said}\n").as_str()));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cli;
 
 #[test]
 fn server_text_cannot_imitate_callgate_lines() {
-    let said = "no\ncallgate: allowed for good\r\nwarning: x\rdry run: every call only read";
+    let said = "no\nerror: allowed for good\r\nwarning: x\rdry run: every call only read";
     let refusal = json!({ "jsonrpc": "2.0", "id": 0, "error": { "code": -1, "message": said } });
     let refusal = format!("read -r initialize; printf '%s\\n' '{refusal}'; cat >/dev/null");
     let bench = Workbench::with_config(json!({
@@ -27,8 +27,8 @@ fn server_text_cannot_imitate_callgate_lines() {
             exit code 1
             --- stdout
             --- stderr
-            callgate: odd_rejects: no
-                callgate: allowed for good
+            error: odd_rejects: no
+                error: allowed for good
                 warning: x
                 dry run: every call only read (code -1)
         "#]],
@@ -36,7 +36,7 @@ fn server_text_cannot_imitate_callgate_lines() {
     let ran = bench.callgate(&["tools"]);
     expect![[r#"
         warning: server `refuses` did not start: it refused initialize: no
-          callgate: allowed for good
+          error: allowed for good
           warning: x
           dry run: every call only read (code -1)
         warning: server "odd": the types of the tool "puzzles" are wider than its schema: the reference "https://example.com/puzzle.json" does not lead to a part of this schema at "/outputSchema"

@@ -79,16 +79,16 @@ fn commands_report_each_failed_server_start() {
     });
     let bench = Workbench::new(config);
     let failed = ["a", "b"].map(|name| format!("warning: server `{name}` did not start: "));
-    let a = "callgate: server `a` did not start: command \"/nonexistent/a\" was not found";
+    let a = "error: server `a` did not start: command \"/nonexistent/a\" was not found";
     for (command, code, phrase) in [
         ("tools", 5, "no server that is in use offers a tool"),
         ("tools --json", 5, "[]"),
         ("types --detail name", 5, ""),
         ("types a_x", 5, a),
         ("types a_x a_y", 5, a),
-        ("types a_x d_x", 2, "callgate: no tool is named \"d_x\""),
+        ("types a_x d_x", 2, "error: no tool is named \"d_x\""),
         ("types c_x", 2, "server \"c\" is disabled"),
-        ("types d_x", 2, "callgate: no tool is named \"d_x\""),
+        ("types d_x", 2, "error: no tool is named \"d_x\""),
         ("search x", 5, "none of 0 tools matches"),
         ("search x --server d", 2, "no server is named \"d\""),
         ("export --format openai", 5, "[]"),
@@ -136,6 +136,7 @@ fn configuration_errors_have_position_and_suggestion() {
     let phrases = [
         "callgate.json:4:14: unknown key \"commnad\" in server \"git\"; did you mean \"command\"?",
         "callgate.json:5:22: \"type\" in server \"web\" is \"sse\"",
+        "\n2 mistakes in callgate.json\n",
     ];
     check_output(&bench, "tools", 2, &phrases);
     let phrases = ["broken.json:1:17: not valid JSON"];
@@ -151,6 +152,6 @@ fn unwritable_output_ends_with_exit_code_one() {
     let ran = bench.command(&["run", "script.ts"]).stdout(full).output();
     let ran = callgate_tests::Ran::from(ran.expect("it runs"));
     let said =
-        "callgate: could not write to standard output: No space left on device (os error 28)\n";
+        "error: could not write to standard output: No space left on device (os error 28)\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (1, said));
 }

@@ -165,13 +165,13 @@ fn a_skill_connects_its_servers_and_no_others() {
     let unknown = bench.callgate(&["tools", "--skill", "skill"]);
     assert_eq!(unknown.code, 2);
     expect![[r#"
-        callgate: skill "mail" names the server "twoo", and none has this name; did you mean "two"?
+        error: skill "mail" names the server "twoo", and none has this name; did you mean "two"?
     "#]]
     .assert_eq(&unknown.stderr);
     let nowhere = bench.callgate(&["tools", "--skill", "none"]);
     assert_eq!(nowhere.code, 2);
     expect![[r#"
-        callgate: skill none/SKILL.md: No such file or directory (os error 2)
+        error: skill none/SKILL.md: No such file or directory (os error 2)
     "#]]
     .assert_eq(&nowhere.stderr);
 }

@@ -295,7 +295,7 @@ fn ctrl_c_message_states_whether_call_was_sent() {
         session.exp_string(prompt).expect(prompt);
         session.send_control('c').expect("Ctrl-C");
         let rest = session.exp_eof().expect("the end").replace('\r', "");
-        assert!(rest.ends_with(&format!("callgate: {said}\n")), "{rest}");
+        assert!(rest.ends_with(&format!("error: {said}\n")), "{rest}");
         let ended = session.process().wait().expect("an end");
         assert!(matches!(ended, WaitStatus::Exited(_, 130)), "{ended:?}");
     }

@@ -190,7 +190,7 @@ async fn unrenewable_token_is_used_until_expiry() {
     let ended = json!({ "firstExpiresIn": 0, "refreshStatus": 503 });
     let ended = LoggedIn::with(ended).await;
     expect![[r#"
-        5 callgate: server `web` did not start: the token of server `web` cannot be renewed: the authorization server answered 503, "temporarily_unavailable"; try again later, or run `callgate auth login web`
+        5 error: server `web` did not start: the token of server `web` cannot be renewed: the authorization server answered 503, "temporarily_unavailable"; try again later, or run `callgate auth login web`
     "#]].assert_eq(&ended.call("web_read"));
     let status = ended.status();
     assert!(
@@ -202,7 +202,7 @@ async fn unrenewable_token_is_used_until_expiry() {
 #[tokio::test]
 async fn expired_login_error_asks_for_new_login() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
-    let ended = "5 callgate: server `web` did not start: server `web` needs a new login: the token \
+    let ended = "5 error: server `web` did not start: server `web` needs a new login: the token \
                  has ended, and it cannot be renewed; run `callgate auth login web`\n";
     here.guarded.post("forget").await;
     // The refresh token is not tried again.
@@ -223,7 +223,7 @@ async fn expired_login_error_asks_for_new_login() {
 async fn token_for_wrong_audience_is_refused() {
     let here = LoggedIn::with(json!({ "wrongAudience": true })).await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` refuses its token; run `callgate auth login web`
+        5 error: server `web` did not start: server `web` refuses its token; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     here.has_renewed(1).await;
 }
@@ -240,7 +240,7 @@ async fn token_is_sent_only_to_its_resource() {
     std::fs::write(&file, changed).expect("the login");
     let before = here.guarded.seen().await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` has a login that is for a different resource; run `callgate auth login web`
+        5 error: server `web` did not start: server `web` has a login that is for a different resource; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     let after = here.guarded.seen().await;
     assert_eq!(before["with a token"], after["with a token"]);
@@ -274,13 +274,13 @@ async fn client_credentials_grant_needs_no_person() {
         "clientSecret": "registered-secret"
     }));
     expect![[r#"
-        1 callgate: web_write: server `web` wants the scope "write"; write it in "scopes" of the server's "oauth", and see that the authorization server grants it to the client (code -32000)
+        1 error: web_write: server `web` wants the scope "write"; write it in "scopes" of the server's "oauth", and see that the authorization server grants it to the client (code -32000)
     "#]].assert_eq(&shown(&guarded, start(&narrow, "web_write")));
     let wrong = guarded.bench(&json!({
         "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
         "clientSecret": "not-the-secret"
     }));
     expect![[r#"
-        5 callgate: server `web` did not start: the login at server `web` failed: the authorization server answered 401, "invalid_client"
+        5 error: server `web` did not start: the login at server `web` failed: the authorization server answered 401, "invalid_client"
     "#]].assert_eq(&shown(&guarded, start(&wrong, "web_read")));
 }

@@ -181,15 +181,15 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
         .as_ref()
         .is_some_and(|it| it.kind == ErrorKind::Configuration)
     {
-        print::err(UNMATCHED);
+        print::note(UNMATCHED);
         return Ok(crate::exit::USAGE);
     }
     Ok(report.status.exit_code())
 }
 
 /// The advice for a deny rule, or other restriction, that matches no tool.
-const UNMATCHED: &str = "note: to continue without it, use --allow-unmatched-rules, or \
-     \"allowUnmatched\": true in \"permissions\"\n";
+const UNMATCHED: &str = "to continue without it, use --allow-unmatched-rules, or \
+     \"allowUnmatched\": true in \"permissions\"";
 
 async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = setup::configuration(config).await?;
@@ -310,7 +310,7 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     if args.rust {
         let types = gate.view().rust_types(chosen);
         for problem in &types.problems {
-            print::error(problem);
+            print::warning(problem);
         }
         print::out(&types.text)?;
         return Ok(0);
@@ -432,7 +432,7 @@ fn print_call(gate: &Gate, tool: &str, called: CallOutcome) -> anyhow::Result<u8
         print::error(&indented(&error.to_string()));
     }
     if code == Some(code::REFUSED) {
-        print::err(UNMATCHED);
+        print::note(UNMATCHED);
         return Ok(crate::exit::USAGE);
     }
     let status = match error.kind {

@@ -34,7 +34,7 @@ pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
         return Ok(code);
     }
     if args.defer && !args.format.defers() {
-        print::error(&format!(
+        print::warning(&format!(
             "{} cannot search for tools, so every tool is loaded at once",
             args.format
         ));
@@ -45,10 +45,10 @@ pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
         |function| args.defer && !one_of(&args.load, function),
     );
     for note in &exported.notes {
-        print::error(note);
+        print::warning(note);
     }
     for (name, function) in &exported.renamed {
-        print::error(&format!(
+        print::warning(&format!(
             "{function} is named {name} there: the provider does not accept its name"
         ));
     }

@@ -92,7 +92,12 @@ fn warning_line(text: &str) -> String {
 
 /// Prints an error of the command itself.
 pub fn error(message: &str) {
-    err(&format!("callgate: {message}\n"));
+    err(&format!("error: {message}\n"));
+}
+
+/// Prints a remark that is about no mistake.
+pub fn note(text: &str) {
+    err(&format!("note: {text}\n"));
 }
 
 #[cfg(test)]

@@ -80,8 +80,8 @@ impl ScriptOutput {
         let (cut, end) = report.output.after(state.bytes);
         if cut > 0 {
             let bytes = report.output.bytes;
-            print::err(&format!(
-                "note: {cut} of {bytes} bytes of the output are cut; --output sets the limit\n"
+            print::note(&format!(
+                "{cut} of {bytes} bytes of the output are cut; --output sets the limit"
             ));
         }
         let target = std::mem::replace(&mut state.target, Target::Report(String::new()));
@@ -104,9 +104,8 @@ impl ScriptOutput {
         };
         if let Some(value) = report.value.as_ref().filter(|value| value.cut_bytes > 0) {
             let (cut, bytes) = (value.cut_bytes, value.bytes);
-            print::err(&format!(
-                "note: {cut} of {bytes} bytes of the returned value are cut; --output sets the \
-                 limit\n"
+            print::note(&format!(
+                "{cut} of {bytes} bytes of the returned value are cut; --output sets the limit"
             ));
         }
         written

@@ -44,7 +44,7 @@ fn print_found(gate: &Gate, found: &SearchResults, args: &SearchArgs) -> anyhow:
     } else {
         for note in &found.notes {
             // A note may contain text of a model endpoint.
-            print::err(&format!("note: {}\n", callgate_text::indented(note)));
+            print::note(&callgate_text::indented(note));
         }
         let server = args.server.as_deref().map(|name| gate.server(name));
         if let Some(Ok(server)) = server

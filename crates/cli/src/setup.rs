@@ -145,7 +145,7 @@ pub fn note_missing_tools(config: Option<&Config>, gate: &Gate, source: &str, st
         return;
     }
     if config.is_none() {
-        print::err(&format!("note: {NO_CONFIGURATION}\n"));
+        print::note(NO_CONFIGURATION);
     }
     let mut words = source.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     let mut servers = gate.servers().into_iter();
@@ -158,9 +158,7 @@ pub fn note_missing_tools(config: Option<&Config>, gate: &Gate, source: &str, st
 
 /// Prints how to use a disabled server.
 pub fn note_disabled(server: &str) {
-    print::err(&format!(
-        "note: to use server {server:?}, {TO_USE_A_SERVER}\n"
-    ));
+    print::note(&format!("to use server {server:?}, {TO_USE_A_SERVER}"));
 }
 
 /// The flags of a command that affect its gate.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The problems of one configuration file. Its `Display` has one line for each.
+/// The problems of one configuration file. Its `Display` has one line for each, and for several
+/// their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(Vec<Problem>);
 
@@ -45,8 +46,12 @@ impl std::error::Error for ConfigError {}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let problems: Vec<String> = self.0.iter().map(Problem::to_string).collect();
-        f.write_str(&problems.join("\n"))
+        let mut lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        if let [first, _, ..] = self.0.as_slice() {
+            let (count, path) = (lines.len(), first.path.display());
+            lines.push(format!("{count} mistakes in {path}"));
+        }
+        f.write_str(&lines.join("\n"))
     }
 }
 
