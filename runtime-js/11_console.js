@@ -45,7 +45,8 @@
   const timers = new SafeMap();
   let groupIndent = "";
 
-  function emit(text) {
+  // Prints to standard error if `isError`, as Node does for errors, warnings and traces.
+  function emit(text, isError = false) {
     const limit = shared.limits.messageChars;
     let missing = 0;
     if (text.length > limit) {
@@ -56,7 +57,7 @@
     if (groupIndent !== "") {
       text = groupIndent + StringPrototypeReplaceAll(text, "\n", `\n${groupIndent}`);
     }
-    op_callgate_print(text, missing);
+    op_callgate_print(text, missing, isError);
   }
 
   // The message's own head and tail.
@@ -279,8 +280,8 @@
     debug: (...args) => emit(format(args)),
     log: (...args) => emit(format(args)),
     info: (...args) => emit(format(args)),
-    warn: (...args) => emit(format(args)),
-    error: (...args) => emit(format(args)),
+    warn: (...args) => emit(format(args), true),
+    error: (...args) => emit(format(args), true),
     dir: (value, options) => {
       const depth = options?.depth;
       emit(inspect(value, {
@@ -296,8 +297,8 @@
       if (condition) return;
       if (args.length > 0 && typeof args[0] === "string") {
         args[0] = `Assertion failed: ${args[0]}`;
-        emit(format(args));
-      } else emit(args.length > 0 ? `Assertion failed ${format(args)}` : "Assertion failed");
+        emit(format(args), true);
+      } else emit(args.length > 0 ? `Assertion failed ${format(args)}` : "Assertion failed", true);
     },
     count: (label) => {
       label = labelOf(label);
@@ -308,21 +309,21 @@
     countReset: (label) => {
       label = labelOf(label);
       if (counts.has(label)) counts.delete(label);
-      else emit(`Count for '${label}' does not exist`);
+      else emit(`Count for '${label}' does not exist`, true);
     },
     time: (label) => {
       label = labelOf(label);
-      if (timers.has(label)) emit(`Label '${label}' already exists for console.time()`);
+      if (timers.has(label)) emit(`Label '${label}' already exists for console.time()`, true);
       else timers.set(label, op_callgate_now());
     },
     timeLog: (label, ...args) => {
       label = labelOf(label);
-      if (!timers.has(label)) emit(`No such label '${label}' for console.timeLog()`);
+      if (!timers.has(label)) emit(`No such label '${label}' for console.timeLog()`, true);
       else emit(`${label}: ${elapsed(label)}${args.length > 0 ? ` ${format(args)}` : ""}`);
     },
     timeEnd: (label) => {
       label = labelOf(label);
-      if (!timers.has(label)) emit(`No such label '${label}' for console.timeEnd()`);
+      if (!timers.has(label)) emit(`No such label '${label}' for console.timeEnd()`, true);
       else {
         emit(`${label}: ${elapsed(label)}`);
         timers.delete(label);
@@ -339,7 +340,7 @@
       const holder = { __proto__: null, name: "Trace", message: args.length > 0 ? format(args) : "" };
       primordials.ErrorCaptureStackTrace(holder, trace);
       // There is no stack if `Error.stackTraceLimit` is not a number.
-      emit(holder.stack ?? shared.headline(holder));
+      emit(holder.stack ?? shared.headline(holder), true);
     },
     clear: () => {},
   };

@@ -104,24 +104,76 @@ fn endless_script_keeps_its_output() {
     assert!(stderr.contains("the script ran for") && stderr.contains("of the output are cut"));
 }
 
+#[test]
+fn errors_and_warnings_go_to_standard_error() {
+    let bench = Workbench::empty();
+    for (script, stdout, stderr) in [
+        (
+            "console.log('row 1'); console.error('row %d is bad', 2); console.info('row 3');
+             console.warn({ left: 4 }); console.debug('row 5')",
+            "row 1\nrow 3\nrow 5\n",
+            "row 2 is bad\n{ left: 4 }\n",
+        ),
+        (
+            "console.group('part'); console.assert('a' > 'b', 'order'); console.dir({ a: 1 });
+             console.countReset('none'); console.timeEnd('never'); console.count('some')",
+            "part\n  { a: 1 }\n  some: 1\n",
+            "  Assertion failed: order\n  Count for 'none' does not exist\n  \
+             No such label 'never' for console.timeEnd()\n",
+        ),
+    ] {
+        let ran = bench.run(script, &[]);
+        let (code, printed) = (ran.code, (ran.stdout.as_str(), ran.stderr.as_str()));
+        assert_eq!((code, printed), (0, (stdout, stderr)), "{script}");
+    }
+    let traced = bench.run("console.trace('here')", &[]);
+    assert!(traced.stderr.starts_with("Trace: here\n    at "), "{traced:?}");
+    // A report has one text, in the order of printing.
+    let script = "console.warn('a'); console.log('b'); console.error('c')";
+    let ran = bench.run(script, &["--json"]);
+    assert_eq!(ran.json()["output"]["text"], "a\nb\nc\n");
+    assert_eq!(ran.stderr, "");
+}
+
+/// The rest of a short `--output` is written when the script has ended.
+#[test]
+fn rest_goes_to_its_stream_unless_mixed() {
+    let bench = Workbench::empty();
+    for (script, stdout, stderr) in [
+        ("console.error('last ones')", "012345678\n", "last ones\n"),
+        (
+            "console.error('bad'); console.log('good')",
+            "012345678\nbad\ngood\n",
+            "",
+        ),
+    ] {
+        let script = format!("console.log('012345678'); {script}");
+        let ran = bench.run(&script, &["--output", "20B"]);
+        let printed = (ran.stdout.as_str(), ran.stderr.as_str());
+        assert_eq!(printed, (stdout, stderr), "{script}");
+    }
+}
+
 /// Output that looks like a question is held back until the last question is answered.
 #[test]
 fn output_precedes_question_and_cannot_imitate_it() {
     let bench = Workbench::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }));
-    bench.write(
-        "script.ts",
-        "console.log('before', '\\u001b[2J');
-         await ticketing_createIssue({ title: 'a' });
-         console.log('\\u250c forged');
-         await ticketing_createIssue({ title: 'b' });",
-    );
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    session.exp_string("before \\u001b[2J").expect("the output");
-    session.exp_string("[n] no: ").expect("a question");
-    session.send_line("y").expect("answer");
-    let shown = session.exp_string("[n] no: ").expect("a question");
-    assert!(!shown.contains("forged"), "{shown}");
-    session.send_line("n").expect("answer");
-    session.exp_string("forged").expect("the rest");
-    session.exp_eof().expect("the end");
+    for print in ["log", "warn"] {
+        let script = format!(
+            "console.{print}('before', '\\u001b[2J');
+             await ticketing_createIssue({{ title: 'a' }});
+             console.{print}('\\u250c forged');
+             await ticketing_createIssue({{ title: 'b' }});"
+        );
+        bench.write("script.ts", &script);
+        let mut session = at_terminal(&bench, &["run", "script.ts"]);
+        session.exp_string("before \\u001b[2J").expect("the output");
+        session.exp_string("[n] no: ").expect("a question");
+        session.send_line("y").expect("answer");
+        let shown = session.exp_string("[n] no: ").expect("a question");
+        assert!(!shown.contains("forged"), "{shown}");
+        session.send_line("n").expect("answer");
+        session.exp_string("forged").expect("the rest");
+        session.exp_eof().expect("the end");
+    }
 }

@@ -32,7 +32,7 @@ fn check_both(lines: &str, expected: Expect) {
 fn stack_traces_in_scripts_have_source_positions() {
     check_both(
         "const make = (m: string): Error => new   Error(m, { cause: new TypeError('why') });
-console.error(make('shown'));
+console.debug(make('shown'));
 console.log(make('read').stack!.split('\\n')[1]);
 throw   new AggregateError([make('a'), make('b')], 'both')",
         expect![[r#"

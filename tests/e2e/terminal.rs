@@ -365,11 +365,15 @@ fn input_before_the_question_is_ignored() {
 #[test]
 fn piped_output_at_terminal_has_no_escape_sequences() {
     let bench = Workbench::empty();
-    bench.write("escape.ts", "console.log('a\\u001b]0;title\\u0007b')");
-    let mut session = shell_at_terminal(&bench, "$0 run escape.ts | cat; $0 run escape.ts >kept");
-    let shown = session.exp_eof().expect("the end");
-    assert!(shown.contains(r"a\u001b]0;title\u0007b"), "{shown}");
-    // A file keeps the text as it is.
-    let kept = std::fs::read_to_string(bench.path().join("kept")).expect("a file");
-    assert_eq!(kept, "a\u{1b}]0;title\u{7}b\n");
+    for (print, pipe, file) in [("log", "|", ">"), ("error", "2>&1 |", "2>")] {
+        let script = format!("console.{print}('a\\u001b]0;title\\u0007b')");
+        bench.write("escape.ts", &script);
+        let line = format!("$0 run --check=off escape.ts {pipe} cat; $0 run --check=off escape.ts {file}kept");
+        let mut session = shell_at_terminal(&bench, &line);
+        let shown = session.exp_eof().expect("the end");
+        assert!(shown.contains(r"a\u001b]0;title\u0007b"), "{shown}");
+        // A file keeps the text as it is.
+        let kept = std::fs::read_to_string(bench.path().join("kept")).expect("a file");
+        assert_eq!(kept, "a\u{1b}]0;title\u{7}b\n", "{print}");
+    }
 }

@@ -79,6 +79,9 @@ pub enum Event<'a> {
     Printed {
         /// The messages, or the start of a message that is cut.
         text: &'a str,
+        /// True for messages that a program would write to standard error, such as those of
+        /// `console.error` and `console.warn`.
+        is_error: bool,
     },
     /// A call has its outcome.
     CallEnded {

@@ -62,9 +62,9 @@ pub(crate) struct Counts {
 }
 
 impl CallHandler for ScriptCalls {
-    fn printed(&self, text: &str) {
+    fn printed(&self, text: &str, is_error: bool) {
         if let Some(observer) = &self.0.observer {
-            observer(Event::Printed { text });
+            observer(Event::Printed { text, is_error });
         }
     }
 

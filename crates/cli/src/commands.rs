@@ -140,7 +140,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let output = ScriptOutput::begin(args.json, is_attended())?;
     let printed = output.clone();
     let on_event = move |event: Event<'_>| match event {
-        Event::Printed { text } => printed.push(text),
+        Event::Printed { text, is_error } => printed.push(text, is_error),
         event => progress::on_event(event),
     };
     let mut report = match granted {

@@ -3,7 +3,7 @@
 
 use std::fs::{File, FileType};
 use std::io::{self, IsTerminal as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +27,7 @@ pub fn writes() -> usize {
 /// Writes to standard output. It is not an error if the reader, such as `head` or the terminal, was
 /// closed.
 pub fn out(text: &str) -> anyhow::Result<()> {
-    let may_be_shown = may_be_shown();
+    let may_be_shown = may_be_shown(&io::stdout());
     WRITES.fetch_add(1, Ordering::SeqCst);
     let mut stdout = io::stdout().lock();
     let text = if may_be_shown {
@@ -49,30 +49,31 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     out(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-/// True if standard output may appear at a terminal: directly, or through a pipe if a different
-/// standard stream is a terminal. A regular file gets the text unchanged.
-pub fn may_be_shown() -> bool {
+/// True if text of a standard stream may appear at a terminal: directly, or through a pipe if a
+/// different standard stream is a terminal. A regular file gets the text unchanged.
+pub fn may_be_shown(stream: &impl AsFd) -> bool {
     let has_terminal =
         io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
-    has_terminal && !stdout_type().is_ok_and(|kind| kind.is_file())
+    has_terminal && !file_type(stream).is_ok_and(|kind| kind.is_file())
 }
 
 /// True if the error means that the terminal was closed.
 fn has_hung_up(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::IO.raw_os_error())
-        && stdout_type().is_ok_and(|kind| kind.is_char_device())
+        && file_type(&io::stdout()).is_ok_and(|kind| kind.is_char_device())
 }
 
-fn stdout_type() -> io::Result<FileType> {
-    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    Ok(stdout.metadata()?.file_type())
+fn file_type(stream: &impl AsFd) -> io::Result<FileType> {
+    let file = File::from(stream.as_fd().try_clone_to_owned()?);
+    Ok(file.metadata()?.file_type())
 }
 
 /// Writes to standard error. Failures are ignored.
 pub fn err(text: &str) {
     WRITES.fetch_add(1, Ordering::SeqCst);
+    let may_be_shown = may_be_shown(&io::stderr());
     let mut stderr = io::stderr().lock();
-    let text = if stderr.is_terminal() {
+    let text = if may_be_shown {
         harmless(text)
     } else {
         text.to_owned()

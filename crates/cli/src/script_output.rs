@@ -1,6 +1,6 @@
 //! The console output of a script, written during the run.
 
-use std::io::{IsTerminal as _, stdout};
+use std::io::{IsTerminal as _, stderr, stdout};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -42,8 +42,45 @@ struct OutputState {
 enum Target {
     /// The JSON report, with the output so far.
     Report(String),
-    /// Standard output, written by a thread: the run does not wait for a slow reader.
-    Stdout(Sender<String>, JoinHandle<anyhow::Result<()>>),
+    /// The standard streams, written by a thread: the run does not wait for a slow reader.
+    Streams(Sender<Part>, JoinHandle<anyhow::Result<()>>),
+}
+
+/// A part of the output for one standard stream.
+struct Part {
+    text: String,
+    /// True for standard error.
+    is_error: bool,
+}
+
+impl Part {
+    fn is_at_terminal(&self) -> bool {
+        if self.is_error {
+            stderr().is_terminal()
+        } else {
+            stdout().is_terminal()
+        }
+    }
+
+    /// True if it may be shown at a terminal and has box-drawing characters, which could imitate a
+    /// question.
+    fn imitates(&self) -> bool {
+        let is_shown = if self.is_error {
+            print::may_be_shown(&stderr())
+        } else {
+            print::may_be_shown(&stdout())
+        };
+        is_shown && undrawn(&self.text) != self.text
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        if self.is_error {
+            print::err(&self.text);
+            Ok(())
+        } else {
+            print::out(&self.text)
+        }
+    }
 }
 
 impl ScriptOutput {
@@ -53,23 +90,21 @@ impl ScriptOutput {
         let target = if json {
             Target::Report(String::new())
         } else {
-            let (sender, messages) = channel();
-            let is_asked = is_attended && print::may_be_shown();
+            let (sender, parts) = channel();
             let thread = std::thread::Builder::new().name("callgate-output".to_owned());
-            let writer = thread.spawn(move || write(&messages, is_asked));
-            Target::Stdout(sender, writer.context("could not start the output thread")?)
+            let writer = thread.spawn(move || write(&parts, is_attended));
+            Target::Streams(sender, writer.context("could not start the output thread")?)
         };
         Ok(Self(Arc::new(Mutex::new(OutputState { bytes: 0, target }))))
     }
 
-    /// Adds text that the script has printed.
-    pub fn push(&self, text: &str) {
+    /// Adds text that the script has printed, for standard error if `is_error`.
+    pub fn push(&self, text: &str, is_error: bool) {
         let mut state = self.0.lock();
         state.bytes += text.len() as u64;
         match &mut state.target {
             Target::Report(all) => all.push_str(text),
-            // The send fails after standard output was closed.
-            Target::Stdout(sender, _) => drop(sender.send(text.to_owned())),
+            Target::Streams(sender, _) => send(sender, text.to_owned(), is_error),
         }
     }
 
@@ -77,6 +112,7 @@ impl ScriptOutput {
     /// rest is written and removed from the report. Prints how much was cut.
     pub fn end(self, report: &mut RunReport) -> anyhow::Result<()> {
         let mut state = self.0.lock();
+        let is_error = report.output.end_is_error();
         let (cut, end) = report.output.after(state.bytes);
         if cut > 0 {
             let bytes = report.output.bytes;
@@ -91,11 +127,12 @@ impl ScriptOutput {
                 report.require_value();
                 Ok(())
             }
-            Target::Stdout(sender, writer) => {
+            Target::Streams(sender, writer) => {
                 if cut > 0 {
-                    drop(sender.send(format!("\n[{cut} bytes are cut here; the end follows]\n")));
+                    let gap = format!("\n[{cut} bytes are cut here; the end follows]\n");
+                    send(&sender, gap, is_error);
                 }
-                drop(sender.send(end.to_owned()));
+                send(&sender, end.to_owned(), is_error);
                 drop(sender);
                 report.output.text.clear();
                 let written = writer.join();
@@ -112,30 +149,40 @@ impl ScriptOutput {
     }
 }
 
-/// Writes messages until the sender is dropped. If questions may be asked, text with box-drawing
-/// characters, which could imitate one, is held back to the end with all text after it.
-fn write(messages: &Receiver<String>, is_asked: bool) -> anyhow::Result<()> {
-    let mut held_back = String::new();
-    while let Ok(mut text) = messages.recv() {
-        while text.len() < BATCH
-            && let Ok(more) = messages.try_recv()
+/// Passes a part to the thread that writes. That fails after standard output could not be written.
+fn send(sender: &Sender<Part>, text: String, is_error: bool) {
+    drop(sender.send(Part { text, is_error }));
+}
+
+/// Writes parts until the sender is dropped. If questions may be asked, a part that could imitate
+/// one is held back to the end with all parts after it.
+fn write(parts: &Receiver<Part>, is_attended: bool) -> anyhow::Result<()> {
+    let mut held_back: Vec<Part> = Vec::new();
+    let mut next = None;
+    while let Some(mut part) = next.take().or_else(|| parts.recv().ok()) {
+        while part.text.len() < BATCH
+            && let Ok(more) = parts.try_recv()
         {
-            text += &more;
+            if more.is_error != part.is_error {
+                next = Some(more);
+                break;
+            }
+            part.text += &more.text;
         }
-        if !held_back.is_empty() || is_asked && undrawn(&text) != text {
-            held_back += &text;
+        if !held_back.is_empty() || is_attended && part.imitates() {
+            held_back.push(part);
             continue;
         }
         let mut held = HELD.0.lock();
         HELD.1.wait_while(&mut held, |held| *held);
-        if stdout().is_terminal() {
+        if part.is_at_terminal() {
             // With the lock, so that no question begins before the write.
-            progress::suspend(|| print::out(&text))?;
+            progress::suspend(|| part.write())?;
         } else {
             // The reader of a pipe may be slow.
             drop(held);
-            print::out(&text)?;
+            part.write()?;
         }
     }
-    print::out(&held_back)
+    held_back.iter().try_for_each(Part::write)
 }

@@ -115,6 +115,8 @@ pub enum WhichLimit {
 pub struct Captured {
     pub head: String,
     pub tail: String,
+    /// True if all of the tail is for standard error.
+    pub tail_is_error: bool,
     /// Bytes cut between the two.
     pub cut_bytes: u64,
     /// Line feeds in the part that was cut.

@@ -10,8 +10,7 @@ use callgate_sandbox::wire::OutputEnd;
 pub(super) struct Console {
     head: Room,
     tail: Room,
-    /// Messages with their line feeds.
-    kept: VecDeque<(String, usize)>,
+    kept: VecDeque<Kept>,
     kept_bytes: usize,
     kept_lines: usize,
     cut_bytes: u64,
@@ -20,6 +19,15 @@ pub(super) struct Console {
     closed: bool,
     /// Bytes after the head that may still be sent at once.
     more_bytes: usize,
+}
+
+/// A message that may be a part of the tail.
+#[derive(Debug)]
+struct Kept {
+    /// The message with its line feed.
+    text: String,
+    lines: usize,
+    is_error: bool,
 }
 
 /// The parts of a message that are sent to the host at once.
@@ -58,7 +66,7 @@ impl Console {
     }
 
     /// Adds a message, which lacks `missing` bytes already, and returns the parts to send now.
-    pub(super) fn push(&mut self, mut message: String, missing: u64) -> Sent {
+    pub(super) fn push(&mut self, mut message: String, missing: u64, is_error: bool) -> Sent {
         let mut sent = Sent::default();
         if self.closed {
             return sent;
@@ -67,7 +75,7 @@ impl Console {
         message.push('\n');
         if self.head.bytes == 0 {
             sent.more = self.more(&message);
-            self.keep(message);
+            self.keep(message, is_error);
             return sent;
         }
         let fits = prefix(&message, self.head);
@@ -81,7 +89,7 @@ impl Console {
         self.head = Room::default();
         let rest = message.split_off(fits);
         sent.more = self.more(&rest);
-        self.keep(rest);
+        self.keep(rest, is_error);
         sent.head = (!message.is_empty()).then_some(message);
         sent
     }
@@ -102,8 +110,9 @@ impl Console {
             return None;
         }
         let mut tail = String::with_capacity(self.kept_bytes);
-        for (message, _lines) in self.kept.drain(..) {
-            tail.push_str(&message);
+        let is_error = !self.kept.is_empty() && self.kept.iter().all(|kept| kept.is_error);
+        for kept in self.kept.drain(..) {
+            tail.push_str(&kept.text);
         }
         let from = tail.len() - suffix(&tail, self.tail);
         let cut = tail.get(..from).unwrap_or_default();
@@ -113,20 +122,25 @@ impl Console {
         Some(OutputEnd {
             timers: Vec::new(),
             tail,
+            is_error,
             cut_bytes: self.cut_bytes,
             cut_lines: self.cut_lines,
             missing_bytes: self.missing_bytes,
         })
     }
 
-    fn keep(&mut self, message: String) {
-        let lines = line_feeds(&message);
-        self.kept_bytes += message.len();
+    fn keep(&mut self, text: String, is_error: bool) {
+        let lines = line_feeds(&text);
+        self.kept_bytes += text.len();
         self.kept_lines += lines;
-        self.kept.push_back((message, lines));
+        self.kept.push_back(Kept {
+            text,
+            lines,
+            is_error,
+        });
         // Drops whole messages that can no longer be part of the tail.
-        while let Some((first, lines)) = self.kept.front() {
-            let (bytes, lines) = (first.len(), *lines);
+        while let Some(first) = self.kept.front() {
+            let (bytes, lines) = (first.text.len(), first.lines);
             let needed = self.kept_bytes - bytes < self.tail.bytes
                 && self.kept_lines - lines < self.tail.lines;
             if needed {
@@ -174,7 +188,7 @@ mod tests {
         let mut capture = Console::new(bytes, lines, 0);
         let head: String = messages
             .iter()
-            .filter_map(|m| capture.push((*m).to_owned(), 0).head)
+            .filter_map(|m| capture.push((*m).to_owned(), 0, false).head)
             .collect();
         let rest = capture.close().expect("closed for the first time");
         assert_eq!(
@@ -192,7 +206,7 @@ mod tests {
             head.len() + rest.tail.len() + rest.cut_bytes as usize,
             whole
         );
-        assert_eq!(capture.push("late".to_owned(), 1), Sent::default());
+        assert_eq!(capture.push("late".to_owned(), 1, false), Sent::default());
         assert_eq!(capture.close(), None);
     }
 
@@ -217,5 +231,22 @@ mod tests {
         );
         check(100, 4, &["1\n2\n3\n4\n5\n6"], ("1\n2\n", "5\n6\n", 4, 2));
         check(0, 0, &["gone"], ("", "", 5, 1));
+    }
+
+    #[test]
+    fn tail_of_errors_alone_is_an_error() {
+        for (messages, expected) in [
+            (&[(true, "ab"), (true, "cd"), (true, "ef")][..], true),
+            (&[(false, "abc"), (false, "cut"), (true, "ghi")], true),
+            (&[(true, "abc"), (true, "d"), (false, "e")], false),
+            (&[(true, "abc")], false),
+        ] {
+            let mut console = Console::new(8, 100, 0);
+            for (is_error, message) in messages {
+                console.push((*message).to_owned(), 0, *is_error);
+            }
+            let end = console.close().expect("closed for the first time");
+            assert_eq!(end.is_error, expected, "{messages:?}");
+        }
     }
 }

@@ -112,13 +112,13 @@ impl HostChannel {
     }
 
     /// Adds a console message, and sends the part of it that goes to the host at once.
-    pub(super) fn print(&self, message: String, missing: u64) {
-        let sent = lock(&self.console).push(message, missing);
+    pub(super) fn print(&self, message: String, missing: u64, is_error: bool) {
+        let sent = lock(&self.console).push(message, missing, is_error);
         if let Some(text) = sent.head {
-            self.send(WorkerFrame::Output { text });
+            self.send(WorkerFrame::Output { text, is_error });
         }
         if let Some(text) = sent.more {
-            self.send(WorkerFrame::More { text });
+            self.send(WorkerFrame::More { text, is_error });
         }
     }
 

@@ -43,8 +43,8 @@ impl Link for IsolateLink {
         self.calls.cancel(call);
     }
 
-    fn print(&self, message: String, missing: u64) {
-        self.channel.print(message, missing);
+    fn print(&self, message: String, missing: u64, is_error: bool) {
+        self.channel.print(message, missing, is_error);
     }
 
     fn emit(&self, block: String, data: &str) -> Result<(), String> {

@@ -20,8 +20,9 @@ pub(crate) trait Link {
     fn call(&self, call: NewCall) -> Result<u64, String>;
     /// Records that the script no longer waits for the call with this id.
     fn cancel(&self, call: u64);
-    /// Takes one console message, which lacks `missing` bytes.
-    fn print(&self, message: String, missing: u64);
+    /// Takes one console message, which lacks `missing` bytes; `is_error` if it is for standard
+    /// error.
+    fn print(&self, message: String, missing: u64, is_error: bool);
     /// Sends a block, as JSON text, to the caller; `data` is its base64 part. The script catches an
     /// error.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
@@ -228,9 +229,9 @@ fn op_callgate_emit(
 }
 
 #[op2(fast)]
-fn op_callgate_print(state: &mut OpState, #[string] message: String, missing: f64) {
+fn op_callgate_print(state: &mut OpState, #[string] message: String, missing: f64, is_error: bool) {
     let link = state.borrow::<Rc<dyn Link>>();
-    link.print(message, missing as u64);
+    link.print(message, missing as u64, is_error);
 }
 
 #[op2(fast)]

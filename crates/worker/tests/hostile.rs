@@ -138,6 +138,7 @@ async fn too_much_output_is_cut() {
     let mut frames = vec![
         WorkerFrame::Output {
             text: "x".repeat(1 << 20),
+            is_error: false,
         };
         8
     ];
@@ -147,6 +148,7 @@ async fn too_much_output_is_cut() {
         missing_bytes: u64::MAX,
         cut_lines: u64::MAX,
         tail: "y".repeat(1 << 20),
+        is_error: true,
     }));
     frames.push(WorkerFrame::Done(Done::NeverSettled));
     let ended = run(&bytes(frames)).await;

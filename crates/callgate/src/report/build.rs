@@ -352,6 +352,7 @@ fn output(captured: Captured) -> Output {
     let Captured {
         head,
         tail,
+        tail_is_error,
         cut_bytes,
         ..
     } = captured;
@@ -366,6 +367,7 @@ fn output(captured: Captured) -> Output {
         bytes,
         cut_bytes,
         tail_bytes: tail.len(),
+        tail_is_error,
     }
 }
 
@@ -381,6 +383,12 @@ impl Output {
             rest.saturating_sub(self.tail_bytes as u64),
             end.unwrap_or_default(),
         )
+    }
+
+    /// True if all of the end that [`Output::after`] gives was printed to standard error, as far as
+    /// that is known.
+    pub fn end_is_error(&self) -> bool {
+        self.tail_is_error
     }
 
     /// Replaces the kept start of the output by the start that an observer got.

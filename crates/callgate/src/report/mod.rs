@@ -227,6 +227,9 @@ pub struct Output {
     /// Bytes of the end of the output in `text`.
     #[serde(skip)]
     pub(crate) tail_bytes: usize,
+    /// True if all of the kept end is for standard error.
+    #[serde(skip)]
+    pub(crate) tail_is_error: bool,
 }
 
 /// The value that a script returned.

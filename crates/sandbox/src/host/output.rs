@@ -59,6 +59,7 @@ impl Printed {
         let from = tail.len().saturating_sub(self.tail_bytes);
         let (cut, kept) = tail.split_at(tail.ceil_char_boundary(from));
         self.captured.tail = kept.to_owned();
+        self.captured.tail_is_error = end.is_error;
         self.captured.cut_bytes = self.captured.cut_bytes.saturating_add(end.cut_bytes);
         self.captured.cut_lines = self.captured.cut_lines.saturating_add(end.cut_lines);
         self.missing_bytes = end.missing_bytes;

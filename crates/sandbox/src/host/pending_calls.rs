@@ -72,9 +72,11 @@ impl PendingCalls {
     }
 
     /// Passes printed text to the handler.
-    pub(super) fn printed(&self, text: &str) {
+    pub(super) fn printed(&self, text: &str, is_error: bool) {
         // A handler that panics is a bug of the host; the script goes on.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.handler.printed(text)));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            self.handler.printed(text, is_error);
+        }));
     }
 
     /// Makes the error that the script catches for a call or an answer that is not passed on.

@@ -183,11 +183,11 @@ impl RunLoop {
             WorkerFrame::Read { .. } => return Some(violation("it was given no text to parse")),
             WorkerFrame::Call(call) => return self.call(call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
-            WorkerFrame::Output { text } => {
-                self.calls.printed(self.printed.head(&text));
+            WorkerFrame::Output { text, is_error } => {
+                self.calls.printed(self.printed.head(&text), is_error);
             }
-            WorkerFrame::More { text } => {
-                self.calls.printed(self.printed.more(&text));
+            WorkerFrame::More { text, is_error } => {
+                self.calls.printed(self.printed.more(&text), is_error);
             }
             WorkerFrame::Emit { block } => {
                 if let Err(fault) = self.emitted.take(block, &self.limits) {

@@ -32,10 +32,10 @@ pub enum WorkerFrame {
     Cancel { call: u64 },
     /// A message of the console with its line feed, or the first part of one that continues in the
     /// tail.
-    Output { text: String },
+    Output { text: String, is_error: bool },
     /// Output after the head, up to [`WorkerLimits::more_bytes`]. The tail can have the same text
     /// again.
-    More { text: String },
+    More { text: String, is_error: bool },
     /// The script passes a block to its caller.
     Emit {
         /// JSON text, unchecked except for UTF-8.
@@ -190,6 +190,8 @@ pub struct OutputEnd {
     pub timers: Vec<LeftTimer>,
     /// The tail: whole messages, each ended by a line feed.
     pub tail: String,
+    /// True if all of the tail is for standard error.
+    pub is_error: bool,
 }
 
 /// A timer that was still set when the script ended or was stopped.

@@ -22,6 +22,9 @@ fn broken_frames_are_refused() {
     check(&long_name, WireError::Broken(DeserializeUnexpectedEnd));
     check(&[0, 1, 1, 3, 0, 0, 0, 5], WireError::Trailing(1));
     check(&[4, 1, 0xff], WireError::Broken(DeserializeBadUtf8));
+    // Output for a stream that does not exist.
+    check(&[4, 1, b'x', 2], WireError::Broken(DeserializeBadBool));
+    check(&[5, 0, 0xff], WireError::Broken(DeserializeBadBool));
     let (size, limit) = (65, 64);
     check(&[0; 65], WireError::TooLarge { size, limit });
 }
@@ -31,8 +34,11 @@ fn frame_over_limit_is_neither_read_nor_sent() {
     let mut decoder = Decoder::<WorkerFrame>::new(64);
     decoder.space(0).extend_from_slice(&u32::MAX.to_le_bytes());
     assert!(decoder.space(1).capacity() < 1024);
-    let text = "x".repeat(63);
-    let sent = encode(&WorkerFrame::More { text }, 64);
+    let more = WorkerFrame::More {
+        text: "x".repeat(62),
+        is_error: false,
+    };
+    let sent = encode(&more, 64);
     let (size, limit) = (65, 64);
     assert_eq!(sent.unwrap_err(), WireError::TooLarge { size, limit });
 }

@@ -93,7 +93,7 @@ impl RunProgress {
                 function.clone_into(&mut state.last_call);
             }
             Event::CallEnded { .. } => state.open_calls = state.open_calls.saturating_sub(1),
-            Event::Printed { text } => {
+            Event::Printed { text, .. } => {
                 state.lines += text.matches('\n').count() as u64;
                 if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
                     state.last_line = label(line, MAX_LINE);
@@ -171,7 +171,8 @@ mod tests {
             )
         );
         drop((asked, other));
-        for event in [ended(1), ended(2), Event::Printed { text: "a\nb\n\n" }] {
+        let (text, is_error) = ("a\nb\n\n", false);
+        for event in [ended(1), ended(2), Event::Printed { text, is_error }] {
             progress.count(event);
         }
         let printed = "2 calls, the last a_b; 3 lines printed, the last: b";
