@@ -171,6 +171,23 @@ fn syntax_error_shows_its_position() {
 
 /// The JSON form has the fields of docs/report.md, no more and no fewer.
 #[test]
+fn limits_are_shown_in_their_units() {
+    let bench = Workbench::empty();
+    let loops = "let n = 0; for (;;) n++;";
+    let fills = "const all = []; for (;;) all.push(new Array(100_000).fill(0));";
+    for (script, flag, shown) in [
+        (loops, "--timeout=1.25s", ", over its limit of 1.25 s\n"),
+        (loops, "--timeout=400ms", ", over its limit of 400 ms\n"),
+        (fills, "--memory=24MiB", "its memory limit of 24 MiB\n"),
+        (fills, "--memory=20MB", "its memory limit of 20 MB\n"),
+    ] {
+        let ran = bench.run(script, &[flag, "--check=off"]);
+        assert_eq!(ran.code, 4, "{flag}: {ran:?}");
+        assert!(ran.stderr.contains(shown), "{flag}: {ran:?}");
+    }
+}
+
+#[test]
 fn json_report_has_the_documented_fields() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
     let report = bench.report("console.log('hi'); return await odd_echo({ a: 1 })", &[]);

@@ -194,7 +194,7 @@ async fn invalid_requests_get_specific_errors() {
     let good = json!({ "code": "return 1" }).to_string();
     assert_eq!(post(good, "text/plain").await.problem(), expected);
     let large = json!({ "code": " ".repeat(2 << 10) }).to_string();
-    let expected = "413 the body has more than 2048 bytes; \"maxBody\" is the limit";
+    let expected = "413 the body has more than 2 KiB; \"maxBody\" is the limit";
     assert_eq!(post(large, json).await.problem(), expected);
     for (query, expected) in [
         (

@@ -180,7 +180,7 @@ async fn oversized_requests_are_refused() {
     let served = Served::start(&bench, &[]);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(2000));
     let answer = said(served.post_text(large).send().await.expect("an answer")).await;
-    let expected = "the body has more than 1024 bytes; \"maxBody\" is the limit";
+    let expected = "the body has more than 1 KiB; \"maxBody\" is the limit";
     assert_eq!(answer, format!("413 -32600 to nothing: {expected}"));
     // A body without a length, and a body with a false length.
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use callgate_text::shown_duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -323,8 +324,8 @@ async fn run(
     };
     let Ok(ended) = tokio::time::timeout(limit, ended).await else {
         return Err(error(&format!(
-            "did not end within {} ms; raise its \"timeout\" if it waits for a person",
-            limit.as_millis()
+            "did not end within {}; raise its \"timeout\" if it waits for a person",
+            shown_duration(limit)
         )));
     };
     let (printed, status) = ended?;
@@ -410,7 +411,8 @@ mod tests {
         let mut limit = Duration::from_millis(50);
         let started = loop {
             let given = outcome(&command, limit).await;
-            let expected = format!("command \"sh\" did not end within {} ms", limit.as_millis());
+            let waited = shown_duration(limit);
+            let expected = format!("command \"sh\" did not end within {waited}");
             assert!(given.starts_with(&expected), "{given}");
             match std::fs::read_to_string(&pids) {
                 Ok(text) if text.ends_with('\n') => break text,

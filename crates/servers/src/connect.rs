@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8};
 
 use callgate_auth::{AuthError, Authorization, Redact};
+use callgate_text::{shown_duration, shown_size};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
@@ -276,11 +277,11 @@ impl Attempt<'_> {
 
     /// Awaits one step of the start, within the time limit of the whole start.
     async fn in_time<T>(&self, step: &str, done: impl Future<Output = T>) -> Result<T, Reason> {
-        let limit = self.spec.start_timeout.as_millis();
+        let limit = shown_duration(self.spec.start_timeout);
         let late = || match self.history.held_up() {
             Some(error) => Reason::from(&error),
             None => Reason::advise(
-                &format!("it was not ready within {limit} ms ({step})"),
+                &format!("it was not ready within {limit} ({step})"),
                 "raise its `startTimeout` if it is slow to start",
             ),
         };
@@ -308,7 +309,8 @@ impl Attempt<'_> {
                 format!("{url} did not answer as an MCP endpoint")
             }
             (FailureKind::TooLarge(limit), _) => {
-                let problem = format!("its answer to {method} is over the limit of {limit} bytes");
+                let limit = shown_size(*limit as u64);
+                let problem = format!("its answer to {method} is over the limit of {limit}");
                 return Reason::advise(&problem, "raise \"result\" under \"limits\"");
             }
             (FailureKind::Refused(_), _) => format!("it refused {method}"),

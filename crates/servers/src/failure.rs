@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use callgate_auth::AuthError;
+use callgate_text::shown_size;
 use rmcp::model::ErrorData;
 
 /// The advice for a caller, who cannot change the configuration.
@@ -190,8 +191,9 @@ impl CallFailure {
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
+        let shown = shown_size(limit as u64);
         let ask = format!(
-            "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, a page)"
+            "the answer is over the limit of {shown}; ask the tool for less (a filter, a page)"
         );
         let reason = Reason {
             operator: format!("{ask}, or raise \"result\" under \"limits\""),

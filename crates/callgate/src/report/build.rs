@@ -9,7 +9,7 @@ use callgate_sandbox::{Captured, End, Ended, LeftTimer, ScriptException, WhichLi
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
 use callgate_servers::Audience;
-use callgate_text::one_line;
+use callgate_text::{one_line, shown_duration, shown_size};
 use serde_json::value::RawValue;
 
 use super::emitted::Emitted;
@@ -278,11 +278,13 @@ fn frames(stack: &str) -> String {
 
 fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience) -> RunError {
     let is_operator = audience == Audience::Operator;
+    let [time, max_time] = [observed, limit].map(|ms| shown_duration(Duration::from_millis(ms)));
+    let max_size = shown_size(limit);
     let (name, unit, message, hint) = match which {
         WhichLimit::ScriptTime => (
             "timeout",
             "ms",
-            format!("the script ran for {observed} ms, over its limit of {limit} ms"),
+            format!("the script ran for {time}, over its limit of {max_time}"),
             if is_operator {
                 "waiting is not counted; raise the limit with --timeout or limits.timeout"
             } else {
@@ -292,7 +294,7 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
         WhichLimit::WaitTime => (
             "waitTimeout",
             "ms",
-            format!("the script waited for timers for {observed} ms, over its limit of {limit} ms"),
+            format!("the script waited for timers for {time}, over its limit of {max_time}"),
             if is_operator {
                 "a call ends such a wait; raise the limit with limits.waitTimeout"
             } else {
@@ -302,7 +304,7 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
         WhichLimit::RunTime => (
             "runTimeout",
             "ms",
-            format!("the run took {observed} ms, over its limit of {limit} ms"),
+            format!("the run took {time}, over its limit of {max_time}"),
             if is_operator {
                 "waiting for tools and answers is counted; raise the limit with limits.runTimeout"
             } else {
@@ -313,7 +315,7 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
         WhichLimit::Memory => (
             "memory",
             "bytes",
-            format!("the script reached its memory limit of {limit} bytes"),
+            format!("the script reached its memory limit of {max_size}"),
             if is_operator {
                 "keep less at once, or raise the limit with --memory or limits.memory"
             } else {

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use callgate_text::shown_size;
 use parking_lot::Mutex;
 
 use super::events::{LedgerEvent, LedgerSink};
@@ -172,8 +173,9 @@ impl LedgerFile {
         // A line over the limit has no room in a new file either.
         if self.options.keep == 0 || more > limit {
             return Err(self.error(format!(
-                "is full: {bytes} bytes of {limit}; move the file away, and the next call starts a \
-                 new one"
+                "is full: {bytes} bytes of {}; move the file away, and the next call starts a new \
+                 one",
+                shown_size(limit)
             )));
         }
         self.move_aside(&state.file)

@@ -5,6 +5,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use callgate_sandbox::{MemoryShare, TakenMemory};
 use callgate_schema::extent;
+use callgate_text::shown_size;
 use serde_json::{Map, Value};
 
 use super::refusal::HttpRefusal;
@@ -50,8 +51,8 @@ pub(crate) async fn read(
         return Err(refused.with(ACCEPT_ENCODING, identity));
     }
     let too_large = || {
-        let max = config.max_body;
-        let message = format!("the body has more than {max} bytes; \"maxBody\" is the limit");
+        let max = shown_size(config.max_body);
+        let message = format!("the body has more than {max}; \"maxBody\" is the limit");
         HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     if body.size_hint().lower() > config.max_body {

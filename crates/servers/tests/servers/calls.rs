@@ -51,7 +51,7 @@ async fn large_result_stays_text() {
     spec.max_message_bytes = 1 << 20;
     let servers = one(spec).await;
     let answer = call(&servers, "big", "blob", json!({ "bytes": 2 << 20 })).await;
-    let over = "the answer is over the limit of 1048576 bytes";
+    let over = "the answer is over the limit of 1 MiB";
     assert!(answer.starts_with(over), "{answer}");
     // The connection is still open.
     let answer = call(&servers, "big", "blob", json!({ "bytes": 3 })).await;

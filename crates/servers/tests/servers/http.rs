@@ -340,8 +340,8 @@ async fn era_of_each_server_is_detected() {
 #[tokio::test]
 async fn unusual_answers_end_their_call() {
     for case in r#"
-        big-json → the answer is over the limit of 1048576 bytes
-        big-event → the answer is over the limit of 1048576 bytes
+        big-json → the answer is over the limit of 1 MiB
+        big-event → the answer is over the limit of 1 MiB
         malformed → boom (code -32603) [sent: true]
         no-answer → the answer is malformed: the HTTP response to the
         html → the answer is malformed: the HTTP response to the request does not answer it (it has content type "text/html"); the server wrote a message that could not be used: "<html>"
