@@ -1,6 +1,6 @@
 //! The standard error of servers, in the log.
 
-use callgate_tests::{Ran, Workbench, binary};
+use callgate_tests::{Ran, Workbench, binary, odd};
 use serde_json::json;
 
 const SECRET: &str = "hunter2-hunter2";
@@ -46,4 +46,20 @@ fn server_stderr_is_logged_without_secrets() {
 fn server_stderr_is_logged_only_at_debug_level() {
     assert_eq!(logged(&["-v"]), [""; 0]);
     assert_eq!(logged(&[]), [""; 0]);
+}
+
+/// Without `-v` there are no times, levels and sources among the words for people.
+#[test]
+fn logged_errors_of_servers_are_warnings() {
+    let bench = Workbench::new(json!({ "odd": odd("logs") }));
+    for lines in [0, 2] {
+        let script = format!("return await odd_work({{ lines: {lines} }})");
+        let ran = bench.run(&script, &["--check=off"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
+        let ugly = r"one\u{a}\u{1b}[2Jtwo\u{202e}\u{7}";
+        let logger = ugly.replace('\\', r"\\");
+        let warning =
+            format!("warning: a server logs: {ugly}; server: \"odd\"; logger: \"{logger}\"\n");
+        assert_eq!(ran.stderr, warning);
+    }
 }

@@ -11,6 +11,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use callgate_catalog::Tool;
@@ -43,6 +44,8 @@ pub(crate) struct Ledger {
     run: String,
     began: Instant,
     sinks: Vec<Arc<dyn LedgerSink>>,
+    /// True once it is logged that a sink has failed.
+    has_failed: AtomicBool,
     lines: Mutex<Vec<LedgerLine>>,
 }
 
@@ -53,6 +56,7 @@ impl Ledger {
             run: Uuid::new_v4().simple().to_string(),
             began: Instant::now(),
             sinks,
+            has_failed: AtomicBool::new(false),
             lines: Mutex::default(),
         };
         ledger.emit_or_log(&LedgerEvent::RunStarted {
@@ -133,8 +137,10 @@ impl Ledger {
 
     fn emit_or_log(&self, event: &LedgerEvent<'_>) {
         for sink in &self.sinks {
-            if let Err(error) = sink.event(event) {
-                tracing::error!(%error, "an event is missing in a ledger");
+            if let Err(error) = sink.event(event)
+                && !self.has_failed.swap(true, Ordering::Relaxed)
+            {
+                tracing::error!(%error, "events of a run are missing in a ledger");
             }
         }
     }
