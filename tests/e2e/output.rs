@@ -154,6 +154,26 @@ fn rest_goes_to_its_stream_unless_mixed() {
     }
 }
 
+/// A program reads the compact form.
+#[test]
+fn long_value_is_indented_at_a_terminal() {
+    let bench = Workbench::empty();
+    let rows = "Array.from({ length: 9 }, (_, i) => ({ number: i + 0.5 }))";
+    let text = "{ text: 'a, b: {'.repeat(12), none: [] }";
+    for (value, lines) in [
+        (rows, "[\r\n  {\r\n    \"number\": 0.5\r\n  },\r\n"),
+        (text, "a, b: {\",\r\n  \"none\": []\r\n}\r\n"),
+        ("{ short: [1, { deep: null }] }", "{\"short\":[1,{\"deep\":null}]}\r\n"),
+    ] {
+        bench.write("script.ts", &format!("return {value}"));
+        let mut session = at_terminal(&bench, &["run", "--check=off", "script.ts"]);
+        let shown = session.exp_eof().expect("the end");
+        assert!(shown.contains(lines), "{shown}");
+        let piped = bench.callgate(&["run", "--check=off", "script.ts"]);
+        assert_eq!(piped.stdout.lines().count(), 1, "{piped:?}");
+    }
+}
+
 /// Output that looks like a question is held back until the last question is answered.
 #[test]
 fn output_precedes_question_and_cannot_imitate_it() {

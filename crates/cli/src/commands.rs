@@ -1,5 +1,6 @@
 //! One function per command: it calls the library, prints, and returns the exit code.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,6 +150,14 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     };
     progress::clear();
     let written = output.end(&mut report);
+    if let Some(value) = &mut report.value
+        && let Some(json) = value.json.as_ref().map(|json| json.get())
+        && json.starts_with(['{', '['])
+        && !args.json
+        && let Cow::Owned(text) = print::laid_out(json)
+    {
+        value.text = text;
+    }
     let code = print_report(&report, args.json).and_then(|code| written.map(|()| code));
     setup::note_missing_tools(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
@@ -419,7 +428,7 @@ fn print_call(gate: &Gate, tool: &str, called: CallOutcome) -> anyhow::Result<u8
     print::err(&called.problems());
     let error = match called.result {
         Ok(result) => {
-            print::out(&format!("{}\n", result.get()))?;
+            print::out(&format!("{}\n", print::laid_out(result.get())))?;
             return Ok(0);
         }
         Err(error) => error,

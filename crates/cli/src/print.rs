@@ -1,6 +1,7 @@
 //! Printing. A closed pipe is not an error. Texts of scripts and servers cannot send control
 //! sequences to the terminal, not even through a program such as `tee`.
 
+use std::borrow::Cow;
 use std::fs::{File, FileType};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd;
@@ -42,6 +43,56 @@ pub fn out(text: &str) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Characters of a value that a terminal shows in one line.
+const SHORT_LINE: usize = 80;
+
+/// The JSON text of a value for standard output: in several lines if a terminal shows it and it is
+/// long.
+pub fn laid_out(json: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() && json.chars().count() > SHORT_LINE {
+        in_lines(json).into()
+    } else {
+        json.into()
+    }
+}
+
+/// JSON text with each member and element on a line. Strings and numbers keep their characters.
+fn in_lines(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() * 2);
+    let (mut depth, mut is_string, mut is_escaped, mut is_open) = (0_usize, false, false, false);
+    for character in json.chars() {
+        if is_string {
+            text.push(character);
+            is_string = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
+            continue;
+        }
+        if character.is_ascii_whitespace() {
+            continue;
+        }
+        let is_end = matches!(character, '}' | ']');
+        depth = depth.saturating_sub(usize::from(is_end));
+        // An empty object or array stays in one line.
+        if is_open != is_end {
+            text.push('\n');
+            text.push_str(&"  ".repeat(depth));
+        }
+        text.push(character);
+        is_open = matches!(character, '{' | '[');
+        match character {
+            '{' | '[' => depth += 1,
+            ':' => text.push(' '),
+            ',' => {
+                text.push('\n');
+                text.push_str(&"  ".repeat(depth));
+            }
+            '"' => is_string = true,
+            _ => {}
+        }
+    }
+    text
 }
 
 /// Writes a value as JSON to standard output.
@@ -106,6 +157,23 @@ mod tests {
     use callgate_text::indented;
 
     use super::*;
+
+    #[test]
+    fn json_in_lines_keeps_strings_and_numbers() {
+        for (json, expected) in [
+            (
+                r#"{"a":[1,12345678901234567890,-1.50],"b c":{},"d":[ ]}"#,
+                "{\n  \"a\": [\n    1,\n    12345678901234567890,\n    -1.50\n  ],\n  \
+                 \"b c\": {},\n  \"d\": []\n}",
+            ),
+            (
+                r#"[ "x, {y: \"z\\", [[true]], null ]"#,
+                "[\n  \"x, {y: \\\"z\\\\\",\n  [\n    [\n      true\n    ]\n  ],\n  null\n]",
+            ),
+        ] {
+            assert_eq!(in_lines(json), expected);
+        }
+    }
 
     #[test]
     fn warning_cannot_imitate_a_question() {
