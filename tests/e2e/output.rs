@@ -6,7 +6,7 @@ use std::process::Stdio;
 use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::json;
 
-use crate::pty::at_terminal;
+use crate::pty::{at_terminal, at_terminal_with};
 
 #[test]
 fn long_output_and_value_are_complete_when_piped() {
@@ -152,6 +152,54 @@ fn rest_goes_to_its_stream_unless_mixed() {
         let printed = (ran.stdout.as_str(), ran.stderr.as_str());
         assert_eq!(printed, (stdout, stderr), "{script}");
     }
+}
+
+#[test]
+fn slow_commands_print_one_sign_of_life() {
+    let hung = json!({ "command": "sleep", "args": ["100"], "startTimeout": "8s" });
+    let bench = &Workbench::new(json!({ "hung": hung, "ticketing": demo_ticketing() }));
+    let waits = "await new Promise((go) => setTimeout(go, 8_000));";
+    let calls = "for (let i = 0; i < 2; i++) await ticketing_listIssues({});";
+    bench.write("waits.ts", waits);
+    bench.write("calls.ts", &format!("{calls}{waits}"));
+    std::thread::scope(|scope| {
+        for (arguments, sign) in [
+            (&["run", "--check=off", "waits.ts"][..], "still running\n"),
+            (
+                &["run", "--check=off", "calls.ts"],
+                "still running: 2 calls done\n",
+            ),
+            (&["tools", "--refresh"], "still starting hung\n"),
+        ] {
+            scope.spawn(move || {
+                let ran = bench.command(arguments).output().expect("an end");
+                let stderr = String::from_utf8_lossy(&ran.stderr);
+                assert_eq!(stderr.matches("still ").count(), 1, "{stderr}");
+                assert!(stderr.starts_with(sign), "{stderr}");
+            });
+        }
+    });
+}
+
+#[test]
+fn computing_script_has_a_live_line() {
+    let bench = Workbench::empty();
+    bench.write(
+        "script.ts",
+        "for (const end = Date.now() + 3_000; Date.now() < end;);",
+    );
+    let mut session = at_terminal(&bench, &["run", "--check=off", "script.ts"]);
+    session.exp_string("running").expect("a live line");
+    session.exp_eof().expect("the end");
+    // A terminal that cannot draw it gets a line that stays.
+    bench.write(
+        "waits.ts",
+        "await new Promise((go) => setTimeout(go, 8_000));",
+    );
+    let run = ["run", "--check=off", "waits.ts"];
+    let mut session = at_terminal_with(&bench, &run, &[("TERM", "dumb")]);
+    let shown = session.exp_eof().expect("the end");
+    assert_eq!(shown, "still running\r\n");
 }
 
 /// A program reads the compact form.

@@ -20,7 +20,8 @@ pub fn at_terminal_with(
     environment: &[(&str, &str)],
 ) -> PtySession {
     let mut command = Command::new(binary("callgate"));
-    command.args(arguments).envs(environment.iter().copied());
+    command.args(arguments).env("TERM", "xterm");
+    command.envs(environment.iter().copied());
     start(bench, command)
 }
 
@@ -28,6 +29,7 @@ pub fn at_terminal_with(
 pub fn shell_at_terminal(bench: &Workbench, line: &str) -> PtySession {
     let mut command = Command::new("sh");
     command.args(["-c", line]).arg(binary("callgate"));
+    command.env("TERM", "xterm");
     start(bench, command)
 }
 

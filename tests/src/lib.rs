@@ -119,7 +119,7 @@ pub struct Ran {
     pub code: i32,
     /// Standard output.
     pub stdout: String,
-    /// Standard error.
+    /// Standard error, without the signs of life of a slow command.
     pub stderr: String,
 }
 
@@ -136,9 +136,17 @@ impl From<Output> for Ran {
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stderr: without_signs_of_life(&String::from_utf8_lossy(&output.stderr)),
         }
     }
+}
+
+/// The text without the lines that a command adds on a busy machine.
+fn without_signs_of_life(stderr: &str) -> String {
+    let lines = stderr.split_inclusive('\n');
+    let signs = ["still running", "still starting"];
+    let is_sign = |line: &str| signs.iter().any(|sign| line.starts_with(sign));
+    lines.filter(|line| !is_sign(line)).collect()
 }
 
 impl Workbench {

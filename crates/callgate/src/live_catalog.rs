@@ -185,7 +185,7 @@ impl LiveCatalog {
     }
 
     fn tell_awaited(&self, servers: &[String]) {
-        if let (Some(awaiting), false) = (&self.awaiting, servers.is_empty()) {
+        if let Some(awaiting) = &self.awaiting {
             awaiting(servers);
         }
     }

@@ -145,7 +145,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         event => progress::on_event(event),
     };
     let mut report = match granted {
-        Ok(request) => gate.run(request.on_event(on_event)).await,
+        Ok(request) => progress::alive(gate.run(request.on_event(on_event))).await,
         Err(report) => *report,
     };
     progress::clear();
@@ -407,7 +407,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
     }
-    let called = gate.call_with(request).await;
+    let called = progress::alive(gate.call_with(request)).await;
     progress::clear();
     gate.shutdown().await;
     print_call(&gate, &args.tool, called)

@@ -1,26 +1,49 @@
-//! A live line on standard error during calls, if that is a terminal. It is removed at the end.
+//! Signs of life on standard error: a live line at a terminal, which is removed at the end, else one
+//! line that stays.
 
 use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, stderr};
+use std::pin::pin;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgate::{CallEnd, Event};
 use callgate_text::label;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 
+use crate::print;
+
 /// Names in the line.
 const MAX_NAMES: usize = 8;
 /// Characters of a name or of a server's progress message.
 const MAX_LABEL: usize = 60;
 
+/// Time until work without an event has a live line, and between looks at it.
+const LIVE_AFTER: Duration = Duration::from_secs(1);
+/// Time until work has a line that stays, where a live one cannot be drawn.
+const STATIC_AFTER: Duration = Duration::from_secs(5);
+
 static LIVE_LINE: LazyLock<Mutex<LiveLine>> = LazyLock::new(Mutex::default);
+
+/// True if standard error is a terminal that can draw a line over.
+static IS_DRAWN: LazyLock<bool> = LazyLock::new(|| {
+    stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+});
 
 #[derive(Default)]
 struct LiveLine {
-    /// The owner of the line, which can hide it. It is hidden without a terminal.
+    /// The owner of the line, which can hide it.
     lines: MultiProgress,
     line: Option<ProgressBar>,
+    /// True during a question.
+    is_held: bool,
+    /// When the work under way began.
+    began: Option<Instant>,
+    /// True once the state of that work is printed.
+    is_printed: bool,
+    /// The servers that have not started yet, in words.
+    starting: String,
     /// The functions of the calls under way.
     running: BTreeMap<u64, String>,
     done: u64,
@@ -42,20 +65,54 @@ impl LiveLine {
             "" => String::new(),
             text => format!(" ({text})"),
         };
-        let (running, names) = (running.len(), in_brackets(&names));
-        let (done, counted) = (self.done, in_brackets(&counted.join(", ")));
-        let progress = &self.progress;
-        let text = format!("{running} running{names}, {done} done{counted}  {progress}");
+        let mut text = match running.len() {
+            0 => "running".to_owned(),
+            count => format!("{count} running{}", in_brackets(&names)),
+        };
+        if self.done > 0 || !running.is_empty() {
+            let counted = in_brackets(&counted.join(", "));
+            text += &format!(", {} done{counted}", self.done);
+        }
+        text += &format!("  {}", self.progress);
         text.trim_end().to_owned()
     }
 
+    /// The state in words, for a line that stays.
+    fn state(&self) -> String {
+        match self.done {
+            _ if !self.starting.is_empty() => self.starting.clone(),
+            0 => "running".to_owned(),
+            1 => "running: 1 call done".to_owned(),
+            done => format!("running: {done} calls done"),
+        }
+    }
+
+    /// Shows the line if nothing else did, or where it cannot be drawn prints the state once.
+    fn sign(&mut self) {
+        let elapsed = self.began.map(|began| began.elapsed());
+        if *IS_DRAWN && self.line.is_none() {
+            let text = match self.starting.as_str() {
+                "" => self.text(),
+                starting => starting.to_owned(),
+            };
+            self.show(text);
+        } else if !*IS_DRAWN && !self.is_held && !self.is_printed && elapsed >= Some(STATIC_AFTER) {
+            self.is_printed = true;
+            let line = format!("still {}\n", self.state());
+            // The reader of a pipe may be slow, and the run does not wait for it.
+            drop(tokio::task::spawn_blocking(move || print::err(&line)));
+        }
+    }
+
     fn show(&mut self, text: String) {
-        if self.lines.is_hidden() {
+        if !*IS_DRAWN || self.lines.is_hidden() {
             return;
         }
+        let elapsed = self.began.map(|began| began.elapsed());
         let line = self.line.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}");
             let line = self.lines.add(ProgressBar::new_spinner());
+            let line = line.with_elapsed(elapsed.unwrap_or_default());
             line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             line.enable_steady_tick(Duration::from_millis(120));
             line
@@ -64,9 +121,31 @@ impl LiveLine {
     }
 }
 
+/// Awaits work, with a sign of life if it takes long.
+pub async fn alive<T>(work: impl Future<Output = T>) -> T {
+    {
+        let mut live = LIVE_LINE.lock();
+        live.began = Some(Instant::now());
+        live.is_printed = false;
+    }
+    let mut work = pin!(work);
+    loop {
+        match tokio::time::timeout(LIVE_AFTER, work.as_mut()).await {
+            Ok(done) => return done,
+            Err(_elapsed) => LIVE_LINE.lock().sign(),
+        }
+    }
+}
+
 /// Shows the servers that have not started yet.
 pub fn starting(servers: &[String]) {
     if servers.is_empty() {
+        let mut live = LIVE_LINE.lock();
+        live.starting.clear();
+        if live.line.is_some() {
+            let text = live.text();
+            live.show(text);
+        }
         return;
     }
     let named = servers.iter().take(MAX_NAMES);
@@ -75,7 +154,9 @@ pub fn starting(servers: &[String]) {
     if servers.len() > MAX_NAMES {
         text += &format!(" and {} more", servers.len() - MAX_NAMES);
     }
-    LIVE_LINE.lock().show(text);
+    let mut live = LIVE_LINE.lock();
+    live.starting.clone_from(&text);
+    live.show(text);
 }
 
 /// Shows the start and the end of a call.
@@ -123,22 +204,24 @@ pub fn suspend<T>(write: impl FnOnce() -> T) -> T {
 
 /// Hides the line during a question.
 pub fn hide() {
-    let live = LIVE_LINE.lock();
+    let mut live = LIVE_LINE.lock();
+    live.is_held = true;
     let _ = live.lines.clear();
     live.lines.set_draw_target(ProgressDrawTarget::hidden());
 }
 
 /// Shows the line again.
 pub fn unhide() {
-    LIVE_LINE
-        .lock()
-        .lines
-        .set_draw_target(ProgressDrawTarget::stderr());
+    let mut live = LIVE_LINE.lock();
+    live.is_held = false;
+    live.lines.set_draw_target(ProgressDrawTarget::stderr());
 }
 
 /// Removes the line.
 pub fn clear() {
-    if let Some(line) = LIVE_LINE.lock().line.take() {
+    let mut live = LIVE_LINE.lock();
+    live.starting.clear();
+    if let Some(line) = live.line.take() {
         line.finish_and_clear();
     }
 }
@@ -161,6 +244,23 @@ fn progress_text(progress: &callgate::faces::Progress<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn state_counts_calls_or_names_servers() {
+        for (done, starting, line, stays) in [
+            (0, "", "running", "running"),
+            (1, "", "running, 1 done", "running: 1 call done"),
+            (40, "", "running, 40 done", "running: 40 calls done"),
+            (2, "starting crm, wiki", "running, 2 done", "starting crm, wiki"),
+        ] {
+            let live = LiveLine {
+                done,
+                starting: starting.to_owned(),
+                ..LiveLine::default()
+            };
+            assert_eq!((live.text().as_str(), live.state().as_str()), (line, stays));
+        }
+    }
 
     #[test]
     fn calls_without_result_are_counted_by_outcome() {

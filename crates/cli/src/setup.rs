@@ -341,7 +341,7 @@ pub async fn connect(
 ) -> anyhow::Result<Option<Arc<Gate>>> {
     let builder = builder.on_waiting(progress::starting);
     let built = tokio::select! {
-        gate = builder.build() => Some(Arc::new(gate?)),
+        gate = progress::alive(builder.build()) => Some(Arc::new(gate?)),
         () = cancel.cancelled() => None,
     };
     progress::clear();
