@@ -108,6 +108,29 @@ fn a_flood_of_hostile_log_messages_is_cut() {
     .assert_eq(&(logged[..4].join("\n") + "\n"));
 }
 
+#[test]
+fn result_limit_does_not_apply_to_tool_lists() {
+    for (limit, bytes) in [("1KiB", 1_100), ("500B", 501)] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "many": odd("many"), "odd": odd("flaky") },
+            "permissions": { "allow": ["*"] },
+            "limits": { "result": limit },
+        }));
+        let listed = bench.callgate(&["tools"]);
+        assert_eq!(listed.code, 0, "{listed:?}");
+        assert!(listed.stdout.contains("  many_"), "{listed:?}");
+        let call = |bytes: usize| {
+            let arguments = json!({ "text": "x".repeat(bytes) }).to_string();
+            bench.callgate(&["call", "odd_text", &arguments])
+        };
+        assert_eq!(call(10).code, 0);
+        let refused = call(bytes);
+        let limit = limit.replace("KiB", " KiB").replace("500B", "500 bytes");
+        let over = format!("the answer is over the limit of {limit}");
+        assert!(refused.stderr.contains(&over), "{refused:?}");
+    }
+}
+
 /// Two names that become one, an entry that is not a tool, and a second page that is refused.
 const GAPS: &str = r#"
     schema='"inputSchema":{"type":["object"]}'

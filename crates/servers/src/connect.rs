@@ -129,7 +129,7 @@ impl Attempt<'_> {
         let processes = &self.history.processes;
         let started = Child::start(stdio, env, &self.name, &self.redact, processes).await;
         let (child, stdin, stdout) = started?;
-        let (exited, limit) = (child.exited(), self.spec.max_message_bytes);
+        let (exited, limit) = (child.exited(), self.spec.message_bytes());
         let transport = |tap| {
             let transport = StdioTransport::new(stdout, stdin, exited, tap, limit);
             Ok((transport, None))
@@ -149,7 +149,7 @@ impl Attempt<'_> {
         };
         *self.history.authorization.lock() = authorization.clone();
         let is_renewed = Arc::clone(&self.history.is_renewed);
-        let (redact, limit) = (self.redact.clone(), self.spec.max_message_bytes);
+        let (redact, limit) = (self.redact.clone(), self.spec.message_bytes());
         let transport = |tap| {
             let endpoint =
                 HttpEndpoint::new(url, headers, authorization, redact, tap, limit, is_renewed)?;

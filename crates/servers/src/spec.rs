@@ -18,6 +18,9 @@ use crate::caller::{Caller, NoCaller};
 use crate::failure::Reason;
 use crate::tool_list::ToolList;
 
+/// Bytes that every message may have: a list of tools is longer than most results.
+const MIN_MESSAGE_BYTES: usize = 1 << 20;
+
 /// One server to start.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -38,7 +41,8 @@ pub struct ServerSpec {
     pub call_timeout: Duration,
     /// The total time limit of one `tools/call`. Default: 10 minutes.
     pub max_call_time: Duration,
-    /// The maximum size of a message of the server, in bytes. Default: 64 MiB.
+    /// The maximum size of a tool result of the server, in bytes. Default: 64 MiB. Its other messages
+    /// may have 1 MiB in any case.
     pub max_message_bytes: usize,
     /// The caller for requests that belong to no call; its offers are announced to the server.
     /// Default: [`NoCaller`].
@@ -174,6 +178,11 @@ impl ServerSpec {
             url,
             oauth: oauth.clone(),
         })
+    }
+
+    /// The maximum size of a message, in bytes.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.max_message_bytes.max(MIN_MESSAGE_BYTES)
     }
 
     /// True if it is not connected at the start, but by the first call.

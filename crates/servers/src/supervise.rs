@@ -131,6 +131,7 @@ impl Server {
     /// list if the server refused its headers.
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         let _used = self.status.begin_use();
+        let max_bytes = self.spec.max_message_bytes;
         let max = self.spec.max_call_time;
         let max = call.limit.map_or(max, |limit| limit.min(max));
         let mut clock = Clock::new(self.spec.call_timeout, max, &self.history.asking);
@@ -142,10 +143,15 @@ impl Server {
             let connection = connection.unwrap_or_else(|| Err(NOT_YET.into()));
             let connection = connection.map_err(|reason| CallFailure::closed(reason, false))?;
             let failure = match connection.call(call, caller, &self.list, &mut clock).await {
+                Ok(result) if result.get().len() > max_bytes => {
+                    return Err(CallFailure::too_large(max_bytes));
+                }
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
             match &failure.kind {
+                // The limit of other messages may be higher.
+                FailureKind::TooLarge(_) => return Err(CallFailure::too_large(max_bytes)),
                 // The connection accepts no more calls.
                 _ if failure.is_closed() && !failure.sent => {
                     if reconnected || self.is_disabled() {

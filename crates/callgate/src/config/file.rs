@@ -292,7 +292,7 @@ pub(super) struct LimitKeys {
     output: Option<u64>,
     /// Lines of console output. Default: one for every 8 bytes of `output`.
     output_lines: Option<u64>,
-    /// One tool result, and every other message of a server. Default: `64MiB`.
+    /// One tool result; other messages of a server may have 1 MiB in any case. Default: `64MiB`.
     #[serde(deserialize_with = "Size::deserialize")]
     #[schemars(with = "Option<Size>")]
     result: Option<u64>,
