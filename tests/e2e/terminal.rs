@@ -368,7 +368,8 @@ fn piped_output_at_terminal_has_no_escape_sequences() {
     for (print, pipe, file) in [("log", "|", ">"), ("error", "2>&1 |", "2>")] {
         let script = format!("console.{print}('a\\u001b]0;title\\u0007b')");
         bench.write("escape.ts", &script);
-        let line = format!("$0 run --check=off escape.ts {pipe} cat; $0 run --check=off escape.ts {file}kept");
+        let run = "$0 run --check=off escape.ts";
+        let line = format!("{run} {pipe} cat; {run} {file}kept");
         let mut session = shell_at_terminal(&bench, &line);
         let shown = session.exp_eof().expect("the end");
         assert!(shown.contains(r"a\u001b]0;title\u0007b"), "{shown}");

@@ -1,5 +1,5 @@
-//! Signs of life on standard error: a live line at a terminal, which is removed at the end, else one
-//! line that stays.
+//! Signs of life on standard error: a live line at a terminal, which is removed at the end, else
+//! one line that stays.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr};

@@ -41,8 +41,8 @@ pub struct ServerSpec {
     pub call_timeout: Duration,
     /// The total time limit of one `tools/call`. Default: 10 minutes.
     pub max_call_time: Duration,
-    /// The maximum size of a tool result of the server, in bytes. Default: 64 MiB. Its other messages
-    /// may have 1 MiB in any case.
+    /// The maximum size of a tool result of the server, in bytes. Default: 64 MiB. Its other
+    /// messages may have 1 MiB in any case.
     pub max_message_bytes: usize,
     /// The caller for requests that belong to no call; its offers are announced to the server.
     /// Default: [`NoCaller`].

@@ -23,8 +23,8 @@ pub trait CallHandler: Send + Sync {
         }
     }
 
-    /// Receives the kept output while the script runs, and if it is for standard error. The function
-    /// must be quick.
+    /// Receives the kept output while the script runs, and if it is for standard error. The
+    /// function must be quick.
     fn printed(&self, _text: &str, _is_error: bool) {}
 }
 
