@@ -1,4 +1,4 @@
-//! The command line: commands, flags, and the help text.
+//! The command line: commands and flags.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -15,138 +15,12 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::clients::Client;
+use crate::help;
 use crate::rules::RuleArgs;
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  callgate run report.ts                         a script against ./callgate.json
-  echo 'return await git_status({repo_path: \".\"})' | callgate run -
-  callgate run -e 'return await git_status({repo_path: \".\"})'
-  callgate run report.ts May 2026 < sales.csv    the script reads mcp.args and mcp.stdin
-  callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
-  callgate run sync.ts --yes --json | jq .calls
-  callgate run sync.ts --dry-run                 make only calls that read, list the others
-
-Exit codes:
-  0 the script completed, or its dry run made all calls it may make
-  1 the script failed, or has type errors
-  2 usage or configuration error
-  3 a call was denied
-  4 a limit was reached
-  5 a server that the script needs did not start
-  130 interrupted";
-
-const CHECK_EXIT_CODES: &str = "\
-Exit codes, as of `run` if the script called every tool that it names:
-  0 no problems
-  1 syntax or type errors, or a call of an unknown tool
-  2 usage or configuration error
-  3 a call is denied, or needs approval and there is no terminal
-  5 a server that the script needs did not start
-  130 interrupted";
-
-const LIST_EXIT_CODES: &str = "\
-Exit codes:
-  0 done
-  2 usage or configuration error, or an unknown tool
-  5 no server started, or not the server of a named tool
-  130 interrupted";
-
-const SEARCH_EXAMPLES: &str = "\
-Examples:
-  callgate search 'close a pull request'
-  callgate search createIsue --detail signature
-  callgate search '^git_.*(log|diff)' --by regex
-
-Exit codes:
-  0 found
-  1 nothing found
-  2 usage or configuration error
-  5 no server started
-  130 interrupted";
-
-const CALL_EXAMPLES: &str = "\
-Examples:
-  callgate call fs_read_file '{\"path\": \"README.md\"}'
-  callgate call git_log repo_path=. max_count=3
-  callgate call notes_add title='To do' tags:='[\"home\"]'
-  callgate call fs_write_file - < arguments.json
-
-Exit codes:
-  0 a result
-  1 the call failed
-  2 usage or configuration error, an unknown tool, or arguments that do not fit its schema
-  3 the call was denied
-  5 the server did not start
-  130 interrupted";
-
-const EXPORT_EXAMPLES: &str = "\
-Example:
-  callgate export --format anthropic --defer --load 'git_*' > tools.json
-
-Exit codes:
-  0 done
-  2 usage or configuration error, or a pattern that matches no tool
-  5 no server started, or not the server of a named pattern
-  130 interrupted";
-
-const DOCTOR_EXIT_CODES: &str = "\
-Exit codes:
-  0 runs have everything that they need
-  1 something that runs need is missing
-  2 usage error
-  130 interrupted";
-
-const TRUST_EXIT_CODES: &str = "\
-A callgate.json or .mcp.json that was found may come from a different author. It starts
-nothing until you accept it. A later change that only tightens it needs no new acceptance.
-
-Exit codes:
-  0 accepted or forgotten
-  2 not accepted, no terminal to ask at, or no file";
-
-const SERVE_EXIT_CODES: &str = "\
-Exit codes:
-  0 ended by a signal, or by the end of its client over stdio
-  2 usage or configuration error, or it could not serve
-  130 ended at once by a second Ctrl-C";
-
-const AUTH_EXIT_CODES: &str = "\
-Exit codes:
-  0 done, or logged in
-  1 failed, or not logged in (status)
-  2 usage or configuration error, or a server that takes no login
-  130 interrupted";
-
-const INIT_EXAMPLES: &str = "\
-Examples:
-  callgate init                                  choose among the servers of your clients
-  callgate init --yes --from cursor              without questions: all servers of Cursor
-  callgate init --client claude-code             add Callgate to Claude Code
-
-Values that may be secrets are not written to it. At a terminal you are asked where each of
-them goes; otherwise the file refers to environment variables.
-
-Exit codes:
-  0 written, or nothing to do
-  1 no server was found
-  2 usage or configuration error, or nothing was written";
-
-const TOP_EXAMPLES: &str = "\
-Examples:
-  callgate init                                  set it up in this folder
-  callgate tools                                 list the tools of the configured servers
-  callgate types git_log                         print the declaration of one tool
-  callgate check report.ts                       list the tools a script would call
-  callgate run report.ts                         run it
-  callgate call time_get_current_time '{\"timezone\":\"UTC\"}'
-
-The configuration is --config FILE, else callgate.json or callgate.jsonc, else
-.mcp.json, in this folder or the nearest one above.";
 
 /// Run TypeScript that can only call the MCP tools you allow
 #[derive(Debug, Parser)]
-#[command(name = "callgate", version, after_help = TOP_EXAMPLES, propagate_version = true)]
+#[command(name = "callgate", version, after_help = help::TOP_EXAMPLES, propagate_version = true)]
 pub struct Cli {
     /// Configuration file; default: the nearest callgate.json or .mcp.json
     #[arg(long, global = true, value_name = "FILE")]
@@ -173,20 +47,20 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a script against the configured servers
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_help = help::RUN_EXAMPLES)]
     Run(RunArgs),
 
     /// Print the problems of a script, the tools it would call and the grants it needs,
     /// without running it
-    #[command(after_help = CHECK_EXIT_CODES)]
+    #[command(after_help = help::CHECK_EXIT_CODES)]
     Check(CheckArgs),
 
     /// Print the TypeScript declarations of the tools, or Rust types
-    #[command(after_help = LIST_EXIT_CODES)]
+    #[command(after_help = help::LIST_EXIT_CODES)]
     Types(TypesArgs),
 
     /// List the tools, grouped by server
-    #[command(after_help = LIST_EXIT_CODES)]
+    #[command(after_help = help::LIST_EXIT_CODES)]
     Tools {
         /// Print the list as JSON
         #[arg(long)]
@@ -197,32 +71,32 @@ pub enum Command {
     },
 
     /// Find tools by their purpose, the best matches first
-    #[command(after_help = SEARCH_EXAMPLES)]
+    #[command(after_help = help::SEARCH_EXAMPLES)]
     Search(SearchArgs),
 
     /// Call one tool and print its result as JSON
-    #[command(after_help = CALL_EXAMPLES)]
+    #[command(after_help = help::CALL_EXAMPLES)]
     Call(CallArgs),
 
     /// Serve scripts and search as tools of an MCP server, over stdio or HTTP
-    #[command(after_help = SERVE_EXIT_CODES)]
+    #[command(after_help = help::SERVE_EXIT_CODES)]
     Serve(ServeArgs),
 
     /// Print the tools as the array that a provider's API takes
-    #[command(after_help = EXPORT_EXAMPLES)]
+    #[command(after_help = help::EXPORT_EXAMPLES)]
     Export(ExportArgs),
 
     /// Log in at HTTP servers, show logins, and log out
-    #[command(after_help = AUTH_EXIT_CODES)]
+    #[command(after_help = help::AUTH_EXIT_CODES)]
     Auth(AuthArgs),
 
     /// Make a callgate.json from the servers of other MCP clients, or add Callgate to one
     /// of them
-    #[command(after_help = INIT_EXAMPLES)]
+    #[command(after_help = help::INIT_EXAMPLES)]
     Init(InitArgs),
 
     /// Try everything that a run needs, and say what is missing and how to fix it
-    #[command(after_help = DOCTOR_EXIT_CODES)]
+    #[command(after_help = help::DOCTOR_EXIT_CODES)]
     Doctor {
         /// Print the findings as JSON
         #[arg(long)]
@@ -230,7 +104,7 @@ pub enum Command {
     },
 
     /// Show the configuration found here, and accept it, so that commands use it
-    #[command(after_help = TRUST_EXIT_CODES)]
+    #[command(after_help = help::TRUST_EXIT_CODES)]
     Trust {
         /// Withdraw the acceptance
         #[arg(long)]
@@ -621,7 +495,7 @@ pub struct AuthArgs {
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
     /// Log in at a server with a browser, and store its tokens
-    #[command(after_help = AUTH_EXIT_CODES)]
+    #[command(after_help = help::AUTH_EXIT_CODES)]
     Login {
         /// The server, by its name in the configuration
         server: String,
@@ -640,14 +514,14 @@ pub enum AuthCommand {
     },
 
     /// Show the logins and when they expire, but no tokens
-    #[command(after_help = AUTH_EXIT_CODES)]
+    #[command(after_help = help::AUTH_EXIT_CODES)]
     Status {
         /// The server, by its name in the configuration [default: all]
         server: Option<String>,
     },
 
     /// Delete a server's tokens, and revoke them if the server offers that
-    #[command(after_help = AUTH_EXIT_CODES)]
+    #[command(after_help = help::AUTH_EXIT_CODES)]
     Logout {
         /// The server, by its name in the configuration
         server: String,

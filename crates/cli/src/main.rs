@@ -13,6 +13,7 @@ mod elicit;
 mod exit;
 mod export;
 mod grants;
+mod help;
 mod init;
 mod log;
 mod names;

@@ -1,0 +1,128 @@
+//! Texts after the options in the help of the commands: examples and exit codes.
+
+pub const RUN_EXAMPLES: &str = "\
+Examples:
+  callgate run report.ts                         a script against ./callgate.json
+  echo 'return await git_status({repo_path: \".\"})' | callgate run -
+  callgate run -e 'return await git_status({repo_path: \".\"})'
+  callgate run report.ts May 2026 < sales.csv    the script reads mcp.args and mcp.stdin
+  callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
+  callgate run sync.ts --yes --json | jq .calls
+  callgate run sync.ts --dry-run                 make only calls that read, list the others
+
+Exit codes:
+  0 the script completed, or its dry run made all calls it may make
+  1 the script failed, or has type errors
+  2 usage or configuration error
+  3 a call was denied
+  4 a limit was reached
+  5 a server that the script needs did not start
+  130 interrupted";
+
+pub const CHECK_EXIT_CODES: &str = "\
+Exit codes, as of `run` if the script called every tool that it names:
+  0 no problems
+  1 syntax or type errors, or a call of an unknown tool
+  2 usage or configuration error
+  3 a call is denied, or needs approval and there is no terminal
+  5 a server that the script needs did not start
+  130 interrupted";
+
+pub const LIST_EXIT_CODES: &str = "\
+Exit codes:
+  0 done
+  2 usage or configuration error, or an unknown tool
+  5 no server started, or not the server of a named tool
+  130 interrupted";
+
+pub const SEARCH_EXAMPLES: &str = "\
+Examples:
+  callgate search 'close a pull request'
+  callgate search createIsue --detail signature
+  callgate search '^git_.*(log|diff)' --by regex
+
+Exit codes:
+  0 found
+  1 nothing found
+  2 usage or configuration error
+  5 no server started
+  130 interrupted";
+
+pub const CALL_EXAMPLES: &str = "\
+Examples:
+  callgate call fs_read_file '{\"path\": \"README.md\"}'
+  callgate call git_log repo_path=. max_count=3
+  callgate call notes_add title='To do' tags:='[\"home\"]'
+  callgate call fs_write_file - < arguments.json
+
+Exit codes:
+  0 a result
+  1 the call failed
+  2 usage or configuration error, an unknown tool, or arguments that do not fit its schema
+  3 the call was denied
+  5 the server did not start
+  130 interrupted";
+
+pub const EXPORT_EXAMPLES: &str = "\
+Example:
+  callgate export --format anthropic --defer --load 'git_*' > tools.json
+
+Exit codes:
+  0 done
+  2 usage or configuration error, or a pattern that matches no tool
+  5 no server started, or not the server of a named pattern
+  130 interrupted";
+
+pub const DOCTOR_EXIT_CODES: &str = "\
+Exit codes:
+  0 runs have everything that they need
+  1 something that runs need is missing
+  2 usage error
+  130 interrupted";
+
+pub const TRUST_EXIT_CODES: &str = "\
+A callgate.json or .mcp.json that was found may come from a different author. It starts
+nothing until you accept it. A later change that only tightens it needs no new acceptance.
+
+Exit codes:
+  0 accepted or forgotten
+  2 not accepted, no terminal to ask at, or no file";
+
+pub const SERVE_EXIT_CODES: &str = "\
+Exit codes:
+  0 ended by a signal, or by the end of its client over stdio
+  2 usage or configuration error, or it could not serve
+  130 ended at once by a second Ctrl-C";
+
+pub const AUTH_EXIT_CODES: &str = "\
+Exit codes:
+  0 done, or logged in
+  1 failed, or not logged in (status)
+  2 usage or configuration error, or a server that takes no login
+  130 interrupted";
+
+pub const INIT_EXAMPLES: &str = "\
+Examples:
+  callgate init                                  choose among the servers of your clients
+  callgate init --yes --from cursor              without questions: all servers of Cursor
+  callgate init --client claude-code             add Callgate to Claude Code
+
+Values that may be secrets are not written to it. At a terminal you are asked where each of
+them goes; otherwise the file refers to environment variables.
+
+Exit codes:
+  0 written, or nothing to do
+  1 no server was found
+  2 usage or configuration error, or nothing was written";
+
+pub const TOP_EXAMPLES: &str = "\
+Examples:
+  callgate init                                  set it up in this folder
+  callgate tools                                 list the tools of the configured servers
+  callgate types git_log                         print the declaration of one tool
+  callgate check report.ts                       list the tools a script would call
+  callgate run report.ts                         run it
+  callgate call time_get_current_time '{\"timezone\":\"UTC\"}'
+
+The configuration is --config FILE, else callgate.json or callgate.jsonc, else
+.mcp.json, in this folder or the nearest one above.";
