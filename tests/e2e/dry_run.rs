@@ -1,6 +1,6 @@
 //! Dry runs: the calls that are made, the answers in place of other calls, and the report.
 
-use callgate_tests::{Workbench, demo_ticketing};
+use callgate_tests::{Workbench, demo_ticketing, odd};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -16,25 +16,42 @@ const made = await ticketing_createIssue({ title: 'one' });
 console.log('made', made.issueId);";
 
 #[test]
-fn dry_run_ends_at_first_withheld_call() {
+fn dry_run_continues_with_made_up_results() {
     let bench = bench(true);
     let ran = bench.run(SCRIPT, &["--dry-run"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
-    assert_eq!(ran.stdout, "0 issues\n");
+    assert_eq!(ran.stdout, "0 issues\nmade \n");
     expect![[r#"
-        error: McpDryRunError: ticketing_createIssue was not called: this is a dry run, and it is not known to read only (needs approval: no rule matches)
-          --> stdin.ts:3:20
-          3 | const made = await ticketing_createIssue({ title: 'one' });
-            |                    ^
-        calls: 2
-          ticketing_listIssues: 1 ok
-          ticketing_createIssue: 1 not made
         dry run: 1 call was not made
-          2 ticketing_createIssue (line 3) {"title":"one"}: needs approval: no rule matches; answered with an error
+          2 ticketing_createIssue (line 3) {"title":"one"}: needs approval: no rule matches; answered with a made-up result
+        note: made-up results are not real values; with real ones, a run may differ
     "#]].assert_eq(&ran.stderr);
     // The dry run created no issue.
     let ran = bench.run(SCRIPT, &["--yes"]);
     assert!(ran.stdout.starts_with("0 issues\n"), "{ran:#?}");
+}
+
+#[test]
+fn dry_run_stops_where_no_result_fits() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    // Of `puzzles`, the `outputSchema` cannot be read; `text` has none.
+    let script = "const { n } = await odd_counts({});
+const text = await odd_text({ text: 'x' });
+console.log(n + 1, JSON.stringify(text));
+await odd_puzzles({ value: 1 });
+console.log('after');";
+    let ran = bench.run(script, &["--dry-run"]);
+    assert_eq!((ran.code, &*ran.stdout), (0, "1 \"\"\n"), "{ran:#?}");
+    for phrase in [
+        "error: McpDryRunError: odd_puzzles was not called: this is a dry run",
+        "dry run: 3 calls were not made",
+        "; answered with an error\n",
+    ] {
+        assert!(ran.stderr.contains(phrase), "{phrase}: {ran:#?}");
+    }
+    // A single call prints no made-up result.
+    let ran = bench.callgate(&["call", "odd_counts", "{}", "--dry-run"]);
+    assert_eq!((ran.code, &*ran.stdout), (0, ""), "{ran:#?}");
 }
 
 #[test]
@@ -62,7 +79,8 @@ fn recorded_result_lets_dry_run_continue() {
             },
             "argumentBytes": 15,
             "decision": "needs approval: no rule matches",
-            "recorded": true
+            "recorded": true,
+            "madeUp": false
           }
         ]"#]]
     .assert_eq(&format!("{:#}", report["dryRun"]));

@@ -198,7 +198,7 @@ pub struct PermissionArgs {
 #[derive(Debug, Args)]
 pub struct DryRunArgs {
     /// Make only calls that read (by the hints of servers marked trusted); answer other
-    /// calls with an error, and list them
+    /// calls with made-up results, and list them
     #[arg(long)]
     pub dry_run: bool,
 

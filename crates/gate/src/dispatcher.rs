@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::authority::Authority;
-use crate::dry_run::{DryRun, Withheld, WithheldCalls};
+use crate::dry_run::{Answered, DryRun, Withheld, WithheldCalls, made_up};
 use crate::error::{CallError, CallErrorKind, code};
 use crate::flows::Flows;
 use crate::ledger::{Ledger, LedgerLine, OpenLine, Outcome};
@@ -31,6 +31,8 @@ pub struct Dispatcher {
     pub(crate) ledger: Arc<Ledger>,
     reviewers: Arc<Reviewers>,
     dry_run: Option<Arc<DryRun>>,
+    /// True if a dry run makes results up, so that a script goes on.
+    makes_up: bool,
     withheld: Mutex<WithheldCalls>,
     caller: Option<Arc<dyn Caller>>,
     audience: Audience,
@@ -50,6 +52,7 @@ impl Dispatcher {
             ledger: Ledger::new(setup.records.sinks.clone()),
             reviewers: Arc::clone(&reviewers),
             dry_run: options.dry_run.clone(),
+            makes_up: !options.one_call,
             withheld: Mutex::default(),
             caller: people.caller.clone(),
             audience: people.audience,
@@ -153,12 +156,18 @@ impl Dispatcher {
         let (tool, ordinal) = (call.tool, entry.ordinal());
         let decision = ruling.decision.to_string();
         let recorded = dry_run.recorded_for(tool);
-        let is_recorded = recorded.is_some();
-        let mut withheld = self.withheld.lock();
-        withheld.add(ordinal, call, &decision, is_recorded);
-        drop(withheld);
         entry.answered_in_dry_run(&decision, recorded.as_deref().map(RawValue::get));
-        Some(recorded.ok_or_else(|| entry.error(CallErrorKind::DryRun { decision })))
+        let (answer, answered) = match recorded {
+            Some(recorded) => (Some(recorded), Answered::Recorded),
+            None => match self.makes_up.then(|| made_up(tool)).flatten() {
+                Some(value) => (Some(value), Answered::MadeUp),
+                None => (None, Answered::Error),
+            },
+        };
+        let mut withheld = self.withheld.lock();
+        withheld.add(ordinal, call, &decision, answered);
+        drop(withheld);
+        Some(answer.ok_or_else(|| entry.error(CallErrorKind::DryRun { decision })))
     }
 
     /// Turns the server's answer into the script's result, and closes the ledger's line.

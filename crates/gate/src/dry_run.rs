@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use callgate_catalog::Tool;
 use callgate_policy::{Pattern, RuleError};
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::pending_call::PendingCall;
 
@@ -16,7 +17,8 @@ const MAX_ARGUMENTS: usize = 64 * 1024;
 const MAX_ALL_ARGUMENTS: usize = 16 * 1024 * 1024;
 
 /// A dry run sends calls that only read, under the usual rules, and answers every other call in
-/// its tool's place.
+/// its tool's place: with a recorded result, else with a small made-up one that fits the tool's
+/// `outputSchema`, else with an error.
 ///
 /// A call reads if its tool says so (`readOnlyHint`) and its server is marked trusted, or if its
 /// function matches a pattern of `reads`.
@@ -25,7 +27,7 @@ pub struct DryRun {
     /// Functions that are treated as ones that only read.
     #[doc(hidden)]
     pub reads: Vec<Pattern>,
-    /// Answers of calls that are not sent, by function. Without one, such a call throws.
+    /// Answers of calls that are not sent, by function.
     pub recorded: BTreeMap<String, Box<RawValue>>,
 }
 
@@ -51,6 +53,24 @@ impl DryRun {
     }
 }
 
+/// A made-up result of a tool: a value that fits its `outputSchema`, or without one an empty text.
+/// `None` if no such value is found.
+pub(crate) fn made_up(tool: &Tool) -> Option<Box<RawValue>> {
+    let value = match &tool.definition.output_schema {
+        Some(declared) => declared.stand_in()?,
+        None => Value::String(String::new()),
+    };
+    to_raw_value(&value).ok()
+}
+
+/// The answer in a dry run to a call that is not sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Recorded,
+    MadeUp,
+    Error,
+}
+
 /// A call that a dry run did not send.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,8 +92,10 @@ pub struct Withheld {
     pub argument_bytes: usize,
     /// The decision of the rules, in words.
     pub decision: String,
-    /// True if a recorded result answered it, and not an error.
+    /// True if a recorded result answered it.
     pub recorded: bool,
+    /// True if a made-up result answered it. If neither did, it was an error.
+    pub made_up: bool,
 }
 
 /// The calls that a dry run did not send, in order.
@@ -89,7 +111,7 @@ impl WithheldCalls {
         ordinal: usize,
         call: &PendingCall<'_>,
         decision: &str,
-        recorded: bool,
+        answered: Answered,
     ) {
         let (tool, text) = (call.tool, call.arguments.text());
         let fits = text.len() <= MAX_ARGUMENTS && self.bytes + text.len() <= MAX_ALL_ARGUMENTS;
@@ -108,7 +130,8 @@ impl WithheldCalls {
             arguments: shown,
             argument_bytes: text.len(),
             decision: decision.to_owned(),
-            recorded,
+            recorded: answered == Answered::Recorded,
+            made_up: answered == Answered::MadeUp,
         });
     }
 }

@@ -340,7 +340,7 @@ impl<'a> Circles<'a> {
 }
 
 /// The target of a reference, which must be a part of the schema.
-fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
+pub(crate) fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
     let decoded = |text| percent_decode_str(text).decode_utf8().ok();
     let pointer = to.strip_prefix('#').and_then(decoded);
     let part = pointer.and_then(|pointer| root.pointer(&pointer));

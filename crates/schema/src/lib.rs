@@ -1,4 +1,5 @@
-//! Internal crate of Callgate: validates values against untrusted JSON Schemas.
+//! Internal crate of Callgate: validates values against untrusted JSON Schemas, and makes small
+//! values that fit them.
 //!
 //! The author of a schema, a script or a server, may be hostile. So references must stay within the
 //! schema, patterns take bounded time, and both the size of a schema and the work for one value are
@@ -8,6 +9,7 @@ mod bounds;
 mod json_text;
 mod output;
 mod schema;
+mod stand_in;
 
 pub use bounds::{Author, SchemaError};
 pub use json_text::{

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::bounds::{Author, DATA, NAMED, SchemaError};
 use crate::json_text::{Extent, extent, read};
 use crate::schema::Schema;
+use crate::stand_in::stand_ins;
 
 /// Maximum values that are validated, so that they take at most 200 MB meanwhile.
 const MAX_PARTS: u64 = 2_000_000;
@@ -91,6 +92,13 @@ impl Declared {
         // jsonschema may panic: both the schema and the value come from the server.
         let fit = catch_unwind(AssertUnwindSafe(fit));
         fit.unwrap_or_else(|_panic| Fit::Unknown("the validator failed".to_owned()))
+    }
+
+    /// A small value that fits the schema: required members, first choices, empty lists and texts.
+    /// `None` if none is found, as for a text with a pattern.
+    pub fn stand_in(&self) -> Option<Value> {
+        let schema = self.compiled().as_ref().ok()?;
+        stand_ins(schema.value()).find(|value| self.fit(&value.to_string()) == Fit::Fits)
     }
 
     fn compiled(&self) -> &Result<Schema, SchemaError> {

@@ -369,6 +369,8 @@ pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> f
         };
         let answer = if call.recorded {
             "answered with a recorded result"
+        } else if call.made_up {
+            "answered with a made-up result"
         } else {
             "answered with an error"
         };
@@ -381,7 +383,12 @@ pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> f
             call.decision,
         )?;
     }
-    write_more(f, "  and", withheld.len(), "")
+    write_more(f, "  and", withheld.len(), "")?;
+    if withheld.iter().any(|call| call.made_up) {
+        let note = "made-up results are not real values; with real ones, a run may differ";
+        writeln!(f, "note: {note}")?;
+    }
+    Ok(())
 }
 
 fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) -> fmt::Result {

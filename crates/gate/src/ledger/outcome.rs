@@ -42,7 +42,7 @@ pub enum Outcome {
     },
     /// The call was not sent.
     Denied,
-    /// A dry run did not send the call and gave the script an error.
+    /// A dry run did not send the call and gave the script a made-up result or an error.
     Withheld,
     /// A dry run did not send the call and gave the script a recorded result.
     Recorded,

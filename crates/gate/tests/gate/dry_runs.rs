@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callgate_gate::{Answer, DryRun, NoAsker};
 use callgate_policy::{Pattern, Rules};
+use callgate_schema::Declared;
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -20,32 +21,32 @@ async fn dry_run_makes_only_read_only_calls() {
                 ""
                 {"made":"up"}
                 flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; to allow it, change that rule
-                flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
+                ""
                 flaky_empty Ok true
                 flaky_text Ok true
                 flaky_fails Recorded false
                 flaky_bare Denied false
                 flaky_structured Withheld false
-                {"ordinal":3,"function":"flaky_fails","server":"flaky","tool":"fails","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":true}
-                {"ordinal":5,"function":"flaky_structured","server":"flaky","tool":"structured","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false}
+                {"ordinal":3,"function":"flaky_fails","server":"flaky","tool":"fails","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":true,"madeUp":false}
+                {"ordinal":5,"function":"flaky_structured","server":"flaky","tool":"structured","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false,"madeUp":true}
             "#]],
         ),
         (
             false,
             expect![[r#"
-                flaky_empty was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
+                ""
                 ""
                 {"made":"up"}
                 flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; to allow it, change that rule
-                flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
+                ""
                 flaky_empty Withheld false
                 flaky_text Ok true
                 flaky_fails Recorded false
                 flaky_bare Denied false
                 flaky_structured Withheld false
-                {"ordinal":1,"function":"flaky_empty","server":"flaky","tool":"empty","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false}
-                {"ordinal":3,"function":"flaky_fails","server":"flaky","tool":"fails","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":true}
-                {"ordinal":5,"function":"flaky_structured","server":"flaky","tool":"structured","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false}
+                {"ordinal":1,"function":"flaky_empty","server":"flaky","tool":"empty","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false,"madeUp":true}
+                {"ordinal":3,"function":"flaky_fails","server":"flaky","tool":"fails","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":true,"madeUp":false}
+                {"ordinal":5,"function":"flaky_structured","server":"flaky","tool":"structured","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false,"madeUp":true}
             "#]],
         ),
     ] {
@@ -99,6 +100,27 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
         text += &format!("{}\n", serde_json::to_string(&call).expect("JSON"));
     }
     expected.assert_eq(&text);
+    servers.shut_down().await;
+}
+
+/// The run stops where a result cannot be made up, and a single call gets no made-up result.
+#[tokio::test]
+async fn dry_run_without_made_up_result_gives_error() {
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
+    let mut typed = target("flaky", "counts");
+    typed.output_schema = Some(Declared::new(
+        json!({ "type": "string", "pattern": "^[A-Z]" }),
+    ));
+    for (target, one_call) in [(typed, false), (target("flaky", "empty"), true)] {
+        let mut setup = setup(Arc::default(), Arc::new(NoAsker));
+        setup.options.dry_run = Some(Arc::default());
+        setup.options.one_call = one_call;
+        let run = servers.run_with(setup);
+        let said = go(&run, target).await;
+        assert!(said.contains("was not called: this is a dry run"), "{said}");
+        let withheld = run.dispatcher.withheld();
+        assert!(withheld.iter().all(|call| !call.made_up && !call.recorded));
+    }
     servers.shut_down().await;
 }
 

@@ -237,3 +237,80 @@ fn nested_unevaluated_properties_are_bounded() {
     let refused = "unknown: its 32 values are too many for the 7 parts of the schema";
     check(&looped, &deep, refused);
 }
+
+#[test]
+fn stand_in_is_the_smallest_value_that_fits() {
+    for (schema, expected) in [
+        (
+            json!({
+                "type": "object",
+                "properties": {
+                    "rows": { "type": "array", "items": { "type": "integer" } },
+                    "cursor": { "type": ["string", "null"] },
+                    "state": { "enum": ["draft", "sent"] },
+                    "left": { "type": "integer", "minimum": 3, "multipleOf": 2 },
+                    "more": { "type": "string" },
+                },
+                "required": ["rows", "cursor", "state", "left"],
+            }),
+            json!({ "rows": [], "cursor": "", "state": "draft", "left": 4 }),
+        ),
+        (
+            json!({
+                "$ref": "#/$defs/page",
+                "$defs": {
+                    "page": { "allOf": [
+                        { "required": ["next", "share"] },
+                        { "properties": { "next": { "anyOf": [
+                            { "$ref": "#/$defs/page" }, { "const": "end" },
+                        ] } } },
+                        { "properties": {
+                            "share": { "exclusiveMinimum": 0, "exclusiveMaximum": 1 },
+                        } },
+                    ] },
+                },
+            }),
+            [(); 4].iter().fold(
+                json!("end"),
+                |next, ()| json!({ "next": next, "share": 0.5 }),
+            ),
+        ),
+        (
+            json!({ "type": "array", "minItems": 2, "items": { "type": "string", "minLength": 1 } }),
+            json!(["x", "x"]),
+        ),
+        (
+            json!({ "type": "string", "default": "en", "minLength": 2 }),
+            json!("en"),
+        ),
+        // A default that does not fit is not used.
+        (json!({ "type": "string", "default": 7 }), json!("")),
+        (
+            json!({ "type": "string", "pattern": "^a", "examples": ["abc"] }),
+            json!("abc"),
+        ),
+        (json!({}), Value::Null),
+    ] {
+        let made = Declared::new(schema.clone()).stand_in();
+        assert_eq!(made, Some(expected), "{schema}");
+    }
+}
+
+#[test]
+fn stand_in_without_fitting_value_is_none() {
+    let list = json!({ "$ref": "#/$defs/list" });
+    for schema in [
+        json!({ "type": "string", "pattern": "^[a-f]{4}$" }),
+        json!({ "oneOf": [{ "type": "object" }, { "required": [] }] }),
+        json!({ "type": "array", "minItems": 1_000_000_000 }),
+        json!({ "type": "string", "minLength": 10_000_000 }),
+        json!({ "$ref": "https://example.com/schema.json" }),
+        json!({
+            "$ref": "#/$defs/list",
+            "$defs": { "list": { "properties": { "a": list, "b": list }, "required": ["a", "b"] } },
+        }),
+        json!(false),
+    ] {
+        assert_eq!(Declared::new(schema.clone()).stand_in(), None, "{schema}");
+    }
+}
