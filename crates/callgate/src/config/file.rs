@@ -161,13 +161,13 @@ pub(super) struct Search {
 
 /// Reads a way of searching that suits every query.
 fn way<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error> {
-    match SearchBy::deserialize(deserializer)? {
-        SearchBy::Regex | SearchBy::Vectors => {
-            let wanted = "must be \"auto\", \"words\", \"hybrid\" or \"model\"";
-            Err(D::Error::custom(wanted))
-        }
-        by => Ok(by),
-    }
+    const WAYS: [&str; 4] = ["auto", "words", "hybrid", "model"];
+    let name = String::deserialize(deserializer)?;
+    let is_named = |(way, _): &(&str, SearchBy)| *way == name && WAYS.contains(way);
+    let named = SearchBy::ALL.into_iter().find(is_named);
+    named
+        .map(|(_, way)| way)
+        .ok_or_else(|| D::Error::unknown_variant(&name, &WAYS))
 }
 
 /// The cache of the lists of servers and of vectors of tools.

@@ -132,10 +132,13 @@ fn mistakes_in_the_file_are_reported() {
             "1 \"models\" in the file must be an object, and this is an array",
         ]),
         (r#"{ "search": { "by": "luck" }, "extract": { "calls": 0, "input": "lots", "outputs": 1 } }"#, &[
-            "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"regex\" or \"vectors\" or \"hybrid\" or \"model\", and this is \"luck\"",
+            "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"hybrid\" or \"model\", and this is \"luck\"",
             "1 \"calls\" in \"extract\" must be a whole number above zero",
             "1 \"input\" in \"extract\": \"lots\" is not a size; write a number and",
             "1 unknown key \"outputs\" in \"extract\"; did you mean \"output\"?",
+        ]),
+        (r#"{ "search": { "by": "regex" } }"#, &[
+            "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"hybrid\" or \"model\", and this is \"regex\"",
         ]),
         // A warning: another client may offer a model.
         (r#"{ "search": { "by": "hybrid" }, "models": { "small": { "url": "https://a.b", "model": "m" } } }"#, &[
