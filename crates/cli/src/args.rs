@@ -36,6 +36,10 @@ pub struct Cli {
     #[arg(long = "env-file", global = true, value_name = "FILE")]
     pub env_files: Vec<PathBuf>,
 
+    /// Enable the server of this name, although its "connect" is "manual"; may be repeated
+    #[arg(long, global = true, value_name = "NAME")]
+    pub enable: Vec<String>,
+
     /// Log more to stderr (-v: info, -vv: debug)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -37,6 +37,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         skills: cli.skills,
         environment: setup::environment(&cli.env_files)?,
     };
+        enable: cli.enable,
     let Some(command) = cli.command else {
         return without_command();
     };

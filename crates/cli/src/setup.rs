@@ -13,7 +13,7 @@ use callgate::question::ask_with;
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{Answer, CancellationToken, Gate, GateBuilder, Rules, ServerState, Status};
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
-use callgate_text::{indented, one_line};
+use callgate_text::{indented, nearest, one_line};
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, RunArgs, ServeArgs};
 use crate::exit::{INTERRUPTED, USAGE};
@@ -23,7 +23,7 @@ use crate::{print, progress};
 
 /// Advice for using a disabled server.
 pub const TO_USE_A_SERVER: &str =
-    "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
+    "add --enable NAME, name it in a skill (--skill), or set its \"connect\" to \"lazy\"";
 
 /// Time that a command about tools waits for servers whose tool lists are not cached.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -37,6 +37,8 @@ pub struct Sources {
     pub skills: Vec<PathBuf>,
     /// The values of `--env-file`.
     pub environment: EnvFile,
+    /// `--enable`.
+    pub enable: Vec<String>,
 }
 
 impl Sources {
@@ -84,7 +86,7 @@ pub fn print_warnings(config: &Config) {
 /// Loads the configuration and the skills, without printing.
 pub async fn load(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
     let found = match &sources.config {
-        Some(path) => return with_skills(named(path, sources)?, sources).map(Some),
+        Some(path) => return with_flags(named(path, sources)?, sources).map(Some),
         None => FoundConfig::look(sources)?,
     };
     let loaded = match found {
@@ -94,13 +96,23 @@ pub async fn load(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
     if loaded.is_none() && !sources.skills.is_empty() {
         bail!("--skill needs a configuration with servers; name its file with --config");
     }
-    loaded
-        .map(|loaded| with_skills(loaded, sources))
-        .transpose()
+    loaded.map(|loaded| with_flags(loaded, sources)).transpose()
 }
 
-/// Adds the skills of the flags to the configuration.
-pub fn with_skills(mut loaded: Loaded, sources: &Sources) -> anyhow::Result<Loaded> {
+/// Adds the skills of the flags to the configuration, and enables the servers that they name.
+pub fn with_flags(mut loaded: Loaded, sources: &Sources) -> anyhow::Result<Loaded> {
+    for name in &sources.enable {
+        let servers = &mut loaded.config.servers;
+        let Some(server) = servers.iter_mut().find(|server| server.name == *name) else {
+            let names = servers.iter().map(|server| server.name.as_str());
+            let near = nearest(name, names).map(|near| format!("; did you mean {near:?}?"));
+            let near = near.unwrap_or_default();
+            bail!("--enable: no server that is on is named {name:?}{near}");
+        };
+        if server.connect == Connect::Manual {
+            server.connect = Connect::Lazy;
+        }
+    }
     for folder in &sources.skills {
         loaded.config.skills.push(Skill::load(folder)?);
     }

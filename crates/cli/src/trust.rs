@@ -202,7 +202,7 @@ pub fn load_unattended(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
             found.loaded
         }
     };
-    let loaded = setup::with_skills(loaded, sources)?;
+    let loaded = setup::with_flags(loaded, sources)?;
     setup::print_warnings(&loaded.config);
     Ok(Some(loaded))
 }
@@ -245,7 +245,7 @@ fn look_again(sources: &Sources) -> Result<Loaded, String> {
     };
     let found = FoundConfig::look(sources).and_then(|found| found.context(NO_CONFIGURATION));
     let loaded = found.map_err(unusable)?.without_asking()?;
-    setup::with_skills(loaded, sources).map_err(unusable)
+    setup::with_flags(loaded, sources).map_err(unusable)
 }
 
 /// Disables the servers that the person has rejected in Claude Code.

@@ -109,6 +109,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         config: Some(file),
         skills: Vec::new(),
         environment: sources.environment.clone(),
+        enable: Vec::new(),
     };
     finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
 }
