@@ -33,6 +33,7 @@ mod keyring;
 mod ledger;
 mod left_out;
 mod library;
+mod lists;
 mod live;
 mod logins;
 mod lookups;

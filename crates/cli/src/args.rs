@@ -63,16 +63,9 @@ pub enum Command {
     #[command(after_help = help::LIST_EXIT_CODES)]
     Types(TypesArgs),
 
-    /// List the tools, grouped by server
-    #[command(after_help = help::LIST_EXIT_CODES)]
-    Tools {
-        /// Print the list as JSON
-        #[arg(long)]
-        json: bool,
-
-        #[command(flatten)]
-        lists: ListArgs,
-    },
+    /// List the tools, grouped by server, and what the rules say about each
+    #[command(after_help = help::TOOLS_EXAMPLES)]
+    Tools(ToolsArgs),
 
     /// Find tools by their purpose, the best matches first
     #[command(after_help = help::SEARCH_EXAMPLES)]
@@ -286,11 +279,28 @@ pub struct CheckModeArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct ToolsArgs {
+    /// Script names ({server}_{tool}) of the tools, patterns of them, or names of servers
+    /// [default: all]
+    #[arg(value_name = "PATTERN")]
+    pub tools: Vec<String>,
+
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub lists: ListArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct TypesArgs {
     #[command(flatten)]
     pub lists: ListArgs,
 
-    /// Tools to declare, by script name ({server}_{tool}) [default: all]
+    /// Script names ({server}_{tool}) of the tools, patterns of them, or names of servers
+    /// [default: all, with the declarations of the sandbox's own globals]
+    #[arg(value_name = "PATTERN")]
     pub tools: Vec<String>,
 
     /// How much of each tool: name, summary (name and first line), signature
@@ -347,8 +357,9 @@ pub struct SearchArgs {
     pub lists: ListArgs,
 
     /// The purpose of the tool in words, or a part of its name; with --by regex, a
-    /// regular expression
-    pub query: String,
+    /// regular expression. Several words are joined
+    #[arg(required = true)]
+    pub query: Vec<String>,
 
     /// Way of searching: by words; by a regex over names, titles and descriptions; by
     /// meaning (vectors, or hybrid with words: needs models.embeddings); by a small

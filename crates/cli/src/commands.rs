@@ -1,6 +1,7 @@
 //! One function per command: it calls the library, prints, and returns the exit code.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::args::{
 use crate::ask::TerminalAsker;
 use crate::call_arguments::CallArguments;
 use crate::caller::TerminalCaller;
-use crate::names::{missing_server, not_a_tool};
+use crate::names::{chosen, missing_server, not_a_tool};
 use crate::script_output::ScriptOutput;
 use crate::setup::{Flags, Program, Sources, Start};
 use crate::terminal::is_attended;
@@ -36,8 +37,8 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         config: cli.config,
         skills: cli.skills,
         environment: setup::environment(&cli.env_files)?,
-    };
         enable: cli.enable,
+    };
     let Some(command) = cli.command else {
         return without_command();
     };
@@ -48,8 +49,10 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             let refresh = args.lists.refresh;
             setup::with_tools(config, refresh, async |gate| print_types(gate, &args)).await
         }
-        Command::Tools { json, lists } => {
-            setup::with_tools(config, lists.refresh, async |gate| print_tools(gate, json)).await
+        Command::Tools(args) => {
+            let refresh = args.lists.refresh;
+            let print = async |gate: &Gate| crate::tools::print(gate, &args);
+            setup::with_tools(config, refresh, print).await
         }
         Command::Search(args) => crate::search::execute(config, args).await,
         Command::Call(args) => call(config, args).await,
@@ -312,11 +315,15 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     if let Some(folder) = &args.out {
         return crate::types_out::write(gate, folder);
     }
-    if let Some(code) = not_a_tool(gate, &args.tools) {
-        return Ok(code);
+    let tools = match chosen(gate, &args.tools) {
+        Ok(tools) => tools,
+        Err(code) => return Ok(code),
+    };
+    if tools.is_empty() && !args.tools.is_empty() {
+        print::note("`callgate tools` says why these servers have no tools here");
     }
-    let all = args.tools.is_empty();
-    let chosen = |function: &str| all || args.tools.iter().any(|tool| tool == function);
+    let chosen: HashSet<&str> = tools.iter().map(|tool| tool.function.as_str()).collect();
+    let chosen = |function: &str| chosen.contains(function);
     if args.rust {
         let types = gate.view().rust_types(chosen);
         for problem in &types.problems {
@@ -326,40 +333,13 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let text = gate.declarations(args.detail, chosen);
-    if args.detail == Detail::Full {
+    if args.detail == Detail::Full && args.tools.is_empty() {
         print::out(&format!("{}\n", callgate::faces::ambient_declarations()))?;
     }
     print::out(&text)?;
     Ok(0)
 }
 
-fn print_tools(gate: &Gate, json: bool) -> anyhow::Result<u8> {
-    let tools = gate.tools();
-    if json {
-        print::json(&tools)?;
-        return Ok(0);
-    }
-    let mut text = String::new();
-    let mut server = None;
-    for tool in &tools {
-        if server != Some(&tool.server) {
-            text += &format!("{}\n", tool.server);
-            server = Some(&tool.server);
-        }
-        let summary = tool.summary.as_deref().unwrap_or_default();
-        let line = format!("  {}  {summary}", tool.function);
-        text += &format!("{}\n", line.trim_end());
-    }
-    print::out(&text)?;
-    if tools.is_empty() {
-        print::err(if gate.servers().is_empty() {
-            "no server is configured, or all are disabled\n"
-        } else {
-            "no server that is in use offers a tool\n"
-        });
-    }
-    Ok(0)
-}
 
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let config = setup::required_configuration(config).await?;

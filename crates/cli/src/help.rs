@@ -1,4 +1,5 @@
-//! Texts after the options in the help of the commands: examples and exit codes.
+//! Texts in the help of the commands: examples and exit codes.
+
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -35,9 +36,23 @@ Exit codes:
   5 no server started, or not the server of a named tool
   130 interrupted";
 
+pub const TOOLS_EXAMPLES: &str = "\
+The second column says what the rules do with a call: allow, ask, deny, or allow* (allow it with
+some arguments). \"read-only\" is what a server marked trusted says about its tool.
+
+Examples:
+  callgate tools git
+  callgate tools 'git_*' fs_read_file
+
+Exit codes:
+  0 done
+  2 usage or configuration error, or a pattern that matches no tool
+  5 no server started, or not the server of a named tool
+  130 interrupted";
+
 pub const SEARCH_EXAMPLES: &str = "\
 Examples:
-  callgate search 'close a pull request'
+  callgate search close a pull request
   callgate search createIsue --detail signature
   callgate search '^git_.*(log|diff)' --by regex
 

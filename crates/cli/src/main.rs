@@ -27,6 +27,7 @@ mod serve_http;
 mod setup;
 mod style;
 mod terminal;
+mod tools;
 mod trust;
 mod types_out;
 

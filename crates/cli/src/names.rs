@@ -1,6 +1,8 @@
 //! Wrong tool names and patterns on the command line.
 
-use callgate::{Gate, Status};
+use callgate::faces::Pattern;
+use callgate::{Gate, Status, ToolInfo};
+use callgate_text::nearest;
 
 use crate::{print, setup};
 
@@ -14,6 +16,58 @@ pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
         gate,
         wrong.map(|function| (function.as_str(), unknown(function))),
     )
+}
+
+/// The tools of these names, patterns and servers; all tools without any. The error: an exit code,
+/// after a message for each that matches nothing.
+pub fn chosen(gate: &Gate, wanted: &[String]) -> Result<Vec<ToolInfo>, u8> {
+    let (view, mut tools) = (gate.view(), gate.tools());
+    if wanted.is_empty() {
+        return Ok(tools);
+    }
+    let servers = servers(gate);
+    let (mut patterns, mut wrong) = (Vec::new(), Vec::new());
+    for name in wanted.iter().filter(|name| !servers.contains(name)) {
+        let matches = |pattern: &Pattern| {
+            let mut tools = tools.iter();
+            tools.any(|tool| view.matches(pattern, &tool.function))
+        };
+        match Pattern::new(name).ok().filter(matches) {
+            Some(pattern) => patterns.push(pattern),
+            None => wrong.push((name.as_str(), unmatched(gate, name, &servers))),
+        }
+    }
+    if let Some(code) = no_such_tools(gate, wrong.into_iter()) {
+        return Err(code);
+    }
+    tools.retain(|tool| {
+        let mut patterns = patterns.iter();
+        wanted.contains(&tool.server)
+            || patterns.any(|pattern| view.matches(pattern, &tool.function))
+    });
+    Ok(tools)
+}
+
+/// The names of all servers, also of those that are not in use.
+fn servers(gate: &Gate) -> Vec<String> {
+    let off = gate.view().servers_off().into_iter().map(|(name, _)| name);
+    let servers = gate.servers().into_iter().map(|server| server.name);
+    servers.chain(off).collect()
+}
+
+/// The message for a name or pattern that matches no tool and no server.
+fn unmatched(gate: &Gate, name: &str, servers: &[String]) -> String {
+    let message = if name.contains('*') {
+        gate.view().unmatched_message(name)
+    } else {
+        gate.view().unknown_tool_message(name)
+    };
+    match nearest(name, servers.iter().map(String::as_str)) {
+        Some(server) if !message.ends_with('?') => {
+            format!("{message}; did you mean the server {server:?}?")
+        }
+        _ => message,
+    }
 }
 
 /// Prints why these names or patterns match no tool, and returns the exit code: of wrong usage, if

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::args::SearchArgs;
 use crate::setup::Sources;
-use crate::{print, setup};
+use crate::{print, setup, tools};
 
 /// Time to embed the tools. The vectors are lost at the end of the process.
 const VECTOR_TIME: Duration = Duration::from_secs(60);
 
 /// Prints the tools, the best matches first. Returns 1 if no tool matches.
 pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
-    let mut request = SearchRequest::new(args.query.as_str());
+    let mut request = SearchRequest::new(args.query.join(" "));
     request.by = args.by.unwrap_or(SearchBy::Auto);
     request.patience = VECTOR_TIME;
     request.server.clone_from(&args.server);
@@ -52,8 +52,13 @@ fn print_found(gate: &Gate, found: &SearchResults, args: &SearchArgs) -> anyhow:
         {
             setup::note_disabled(&server.name);
         }
-        let texts = found.hits.iter().map(|hit| text(gate, hit, args.detail));
-        print::out(&texts.collect::<String>())?;
+        print::out(&if args.detail == Detail::Summary {
+            let functions = found.hits.iter().map(|hit| hit.function.as_str());
+            tools::rows(gate, &functions.collect::<Vec<_>>()).concat()
+        } else {
+            let texts = found.hits.iter().map(|hit| text(gate, hit, args.detail));
+            texts.collect()
+        })?;
     }
     if !found.hits.is_empty() {
         return Ok(0);

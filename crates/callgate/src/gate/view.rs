@@ -325,6 +325,48 @@ impl<'a> GateView<'a> {
         })
     }
 
+    /// What the rules do with a call of this tool, in one word: `allow`, `ask`, `deny`, or `allow*`
+    /// if they allow it with some arguments.
+    pub fn rule_in_short(&self, function: &str) -> Option<&'static str> {
+        let catalog = self.0.live.catalog();
+        let tool = catalog.get(function)?;
+        let decision = self.0.live.decision(&self.0.setup.rules.calls, tool);
+        Some(match (decision.verdict, decision.because) {
+            (_, Because::Depends(_)) => "allow*",
+            (Verdict::Allow, _) => "allow",
+            (Verdict::Ask, _) => "ask",
+            (Verdict::Deny, _) => "deny",
+        })
+    }
+
+    /// True if the tool says that it only reads, and its server is marked trusted.
+    pub fn is_read_only(&self, function: &str) -> bool {
+        let catalog = self.0.live.catalog();
+        catalog.get(function).is_some_and(|tool| {
+            let definition = &tool.definition;
+            let is_hinted = definition.hints.read_only == Some(true);
+            is_hinted && self.0.live.connections.is_trusted(&definition.server)
+        })
+    }
+
+    /// The purpose of a tool in one line, with a mark if it is deprecated; empty if its server gives
+    /// none.
+    pub fn purpose(&self, function: &str) -> String {
+        let catalog = self.0.live.catalog();
+        let line = catalog.declarations_of(Detail::Summary, &[function], |_| None);
+        let line = line.trim_end();
+        let purpose = line.strip_prefix(function).unwrap_or(line);
+        purpose.trim_start_matches([':', ' ']).to_owned()
+    }
+
+    /// The servers that the configuration turns off or leaves out, with the reason for a mistake.
+    pub fn servers_off(&self) -> Vec<(String, Option<String>)> {
+        let names = &self.0.live.lint.names;
+        let off = names.disabled.iter();
+        off.map(|(server, _)| (server.clone(), names.reason(server)))
+            .collect()
+    }
+
     /// The arguments with which calls of this tool are allowed, such as `path /data/out/**`, if a
     /// person is asked before all its other calls.
     pub fn allowed_arguments(&self, function: &str) -> Option<String> {
