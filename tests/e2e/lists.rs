@@ -178,3 +178,38 @@ fn search_joins_words_and_ranks_denied_last() {
         assert_eq!(words, first, "{found:#?}");
     }
 }
+
+#[test]
+fn options_in_help_are_in_groups() {
+    let bench = Workbench::empty();
+    for (command, headings) in [
+        (
+            "run",
+            &[
+                "Options:",
+                "Rules:",
+                "Output:",
+                "Limits:",
+                "Servers:",
+                "Global options:",
+            ][..],
+        ),
+        (
+            "check",
+            &["Options:", "Servers:", "Rules:", "Global options:"],
+        ),
+        ("tools", &["Options:", "Servers:", "Global options:"]),
+    ] {
+        let help = bench.callgate(&[command, "--help"]).stdout;
+        for heading in headings {
+            let mut lines = help.lines();
+            assert!(
+                lines.any(|line| line == *heading),
+                "{command}, {heading}: {help}"
+            );
+        }
+    }
+    let help = bench.callgate(&["init", "--help"]).stdout;
+    assert!(help.contains("callgate.json in this folder"), "{help}");
+    assert!(!help.contains("the nearest callgate.json"), "{help}");
+}

@@ -23,12 +23,12 @@ use crate::rules::RuleArgs;
 #[command(name = "callgate", version, after_help = help::TOP_EXAMPLES, propagate_version = true)]
 pub struct Cli {
     /// Configuration file; default: the nearest callgate.json or .mcp.json
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = help::GLOBAL)]
     pub config: Option<PathBuf>,
 
     /// Use the skill in this folder, and only the servers that its SKILL.md names;
     /// may be repeated
-    #[arg(long = "skill", global = true, value_name = "DIR")]
+    #[arg(long = "skill", global = true, value_name = "DIR", help_heading = help::SERVERS)]
     pub skills: Vec<PathBuf>,
 
     /// Take values for ${NAME} in the configuration from this file of lines NAME=value,
@@ -37,11 +37,11 @@ pub struct Cli {
     pub env_files: Vec<PathBuf>,
 
     /// Enable the server of this name, although its "connect" is "manual"; may be repeated
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = help::SERVERS)]
     pub enable: Vec<String>,
 
     /// Log more to stderr (-v: info, -vv: debug)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = help::GLOBAL, action = clap::ArgAction::Count)]
     pub verbose: u8,
 
     #[command(subcommand)]
@@ -183,12 +183,12 @@ pub struct PermissionArgs {
     pub rules: RuleArgs,
 
     /// Approve every call that needs approval in this run (deny rules still win)
-    #[arg(long)]
+    #[arg(long, help_heading = help::RULES)]
     pub yes: bool,
 
     /// Warn instead of failing when a deny rule, or another restriction, matches no tool
     /// (`allowUnmatched` in `permissions`)
-    #[arg(long)]
+    #[arg(long, help_heading = help::RULES)]
     pub allow_unmatched_rules: bool,
 }
 
@@ -196,17 +196,17 @@ pub struct PermissionArgs {
 pub struct DryRunArgs {
     /// Make only calls that read (by the hints of servers marked trusted); answer other
     /// calls with made-up results, and list them
-    #[arg(long)]
+    #[arg(long, help_heading = help::RULES)]
     pub dry_run: bool,
 
     /// In a dry run, treat tools of this pattern as tools that only read; may be
     /// repeated
-    #[arg(long, value_name = "PATTERN", requires = "dry_run")]
+    #[arg(long, value_name = "PATTERN", requires = "dry_run", help_heading = help::RULES)]
     pub reads: Vec<Pattern>,
 
     /// In a dry run, answer calls that are not made with the results in this file,
     /// a JSON object from tool names to results
-    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    #[arg(long, value_name = "FILE", requires = "dry_run", help_heading = help::RULES)]
     pub recorded: Option<PathBuf>,
 }
 
@@ -214,11 +214,11 @@ pub struct DryRunArgs {
 pub struct LedgerArgs {
     /// Append a line to this file before and after each call; a call is not made if
     /// its line cannot be written
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = help::OUTPUT)]
     pub ledger: Option<PathBuf>,
 
     /// Write arguments and results to the ledger, besides their hashes
-    #[arg(long)]
+    #[arg(long, help_heading = help::OUTPUT)]
     pub ledger_bodies: bool,
 }
 
@@ -226,23 +226,23 @@ pub struct LedgerArgs {
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Time to compute: waiting for tools, answers and timers is not counted [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = help::LIMITS)]
     pub timeout: Option<Duration>,
 
     /// Memory of the script, at least 16MiB [default: 128MiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, help_heading = help::LIMITS)]
     pub memory: Option<u64>,
 
     /// Size of the output, and of the returned value: longer ones are cut in the middle
     /// [default: 64MiB; of `serve`, 16KiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = help::LIMITS)]
     pub output: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Ask every server for its tools, and wait for it [default: use cached lists]
-    #[arg(long)]
+    #[arg(long, help_heading = help::SERVERS)]
     pub refresh: bool,
 }
 
@@ -321,6 +321,11 @@ pub struct TypesArgs {
 
 #[derive(Debug, Args)]
 pub struct InitArgs {
+    /// File to write [default: callgate.json in this folder]; with --client, the file that the
+    /// client's entry names
+    #[arg(long, value_name = "FILE", help_heading = help::GLOBAL)]
+    pub config: Option<PathBuf>,
+
     /// Add Callgate to this client's configuration instead
     #[arg(long, value_name = "CLIENT", conflicts_with_all = ["from", "servers", "read_only", "force"])]
     pub client: Option<Client>,
@@ -450,23 +455,24 @@ pub struct ServeArgs {
 pub struct HttpArgs {
     /// Serve over HTTP at this address, such as 127.0.0.1:8080, instead of stdio; port
     /// 0 takes a free port [default: the address in the configuration]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, value_parser = config::address)]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, value_parser = config::address,
+          help_heading = help::HTTP)]
     pub http: Option<Option<SocketAddr>>,
 
     /// Accept requests with this host in the Host header, besides the address itself;
     /// may be repeated
     #[arg(long = "allowed-host", value_name = "HOST", requires = "http",
-          value_parser = config::host)]
+          value_parser = config::host, help_heading = help::HTTP)]
     pub hosts: Vec<String>,
 
     /// Accept requests from pages of this origin, such as https://app.example.com; may
     /// be repeated
     #[arg(long = "allowed-origin", value_name = "ORIGIN", requires = "http",
-          value_parser = config::origin)]
+          value_parser = config::origin, help_heading = help::HTTP)]
     pub origins: Vec<String>,
 
     /// Accept requests with the bearer token in this environment variable
-    #[arg(long, value_name = "NAME", requires = "http")]
+    #[arg(long, value_name = "NAME", requires = "http", help_heading = help::HTTP)]
     pub bearer_env: Option<String>,
 }
 

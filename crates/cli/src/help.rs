@@ -1,5 +1,11 @@
-//! Texts in the help of the commands: examples and exit codes.
+//! Texts in the help of the commands: headings of options, examples and exit codes.
 
+pub const RULES: &str = "Rules";
+pub const LIMITS: &str = "Limits";
+pub const OUTPUT: &str = "Output";
+pub const HTTP: &str = "HTTP";
+pub const SERVERS: &str = "Servers";
+pub const GLOBAL: &str = "Global options";
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:

@@ -4,21 +4,26 @@ use callgate::faces::{Effect, Rule};
 use clap::Args;
 use serde_json::Value;
 
+use crate::help;
+
 #[derive(Debug, Default, Args)]
 pub struct RuleArgs {
     /// Allow the calls that this rule matches, even those that an ask rule matches (deny
     /// rules still win): a pattern such as 'git_*', or a JSON object as in `permissions`; may be
     /// repeated
-    #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Grant, "--allow", text))]
+    #[arg(long, value_name = "RULE", help_heading = help::RULES,
+          value_parser = |text: &str| rule(Effect::Grant, "--allow", text))]
     pub allow: Vec<Rule>,
 
     /// Ask about the calls that this rule matches, even if the configuration allows them
     /// (`--allow` and answers in this run still win); may be repeated
-    #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Ask, "--ask", text))]
+    #[arg(long, value_name = "RULE", help_heading = help::RULES,
+          value_parser = |text: &str| rule(Effect::Ask, "--ask", text))]
     pub ask: Vec<Rule>,
 
     /// Deny the calls that this rule matches; may be repeated
-    #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Deny, "--deny", text))]
+    #[arg(long, value_name = "RULE", help_heading = help::RULES,
+          value_parser = |text: &str| rule(Effect::Deny, "--deny", text))]
     pub deny: Vec<Rule>,
 }
 

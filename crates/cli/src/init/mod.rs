@@ -59,7 +59,7 @@ fn own_file(folder: &Path) -> PathBuf {
 
 /// Makes a configuration from the servers of other clients.
 async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow::Result<u8> {
-    let file = match &sources.config {
+    let file = match &args.config {
         Some(path) => std::path::absolute(path)?,
         None => own_file(&folders.project),
     };
