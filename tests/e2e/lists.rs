@@ -180,6 +180,22 @@ fn search_joins_words_and_ranks_denied_last() {
 }
 
 #[test]
+fn auth_status_lists_missing_logins_as_json() {
+    let web = json!({ "url": "http://127.0.0.1:1/mcp" });
+    let bench = Workbench::new(json!({ "web": web, "mail": web, "issues": demo_ticketing() }));
+    for (command, servers) in [
+        (&["auth", "status", "--json"][..], &["web", "mail"][..]),
+        (&["auth", "status", "mail", "--json"], &["mail"]),
+    ] {
+        let status = bench.callgate(command);
+        assert_eq!(status.code, 1, "{status:#?}");
+        let missing = |name: &&str| json!({ "server": name, "loggedIn": false, "login": null });
+        let missing: Vec<Value> = servers.iter().map(missing).collect();
+        assert_eq!(status.json(), json!(missing), "{status:#?}");
+    }
+}
+
+#[test]
 fn options_in_help_are_in_groups() {
     let bench = Workbench::empty();
     for (command, headings) in [

@@ -103,6 +103,14 @@ fn login_and_logout_change_the_status() {
           tokens: in FOLDER/state/callgate/auth/….json
         exit code 0"#]]
     .assert_eq(&plain(&status));
+    let status = bench.callgate(&["auth", "status", "--json"]);
+    assert!(!format!("{status:?}").contains("canary"), "{status:?}");
+    let web = &status.json()[0];
+    let is_usable = web["loggedIn"] == true && web["login"]["renewable"] == true;
+    assert!(
+        is_usable && web["login"]["scopes"] == json!(["read"]),
+        "{web}"
+    );
     expect![[r#"
         web: logged out; the tokens are deleted and revoked
         exit code 0"#]]

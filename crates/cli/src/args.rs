@@ -539,6 +539,10 @@ pub enum AuthCommand {
     Status {
         /// The server, by its name in the configuration [default: all]
         server: Option<String>,
+
+        /// Print the logins as JSON
+        #[arg(long)]
+        json: bool,
     },
 
     /// Delete a server's tokens, and revoke them if the server offers that

@@ -12,6 +12,7 @@ use callgate_text::one_line;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use indicatif::HumanDuration;
+use serde_json::{Value, json};
 
 use crate::args::{AuthArgs, AuthCommand};
 use crate::setup::Sources;
@@ -45,16 +46,16 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
                 let server = named(&config.servers, &server)?;
                 login(server, &scopes, browser, no_browser).await
             }
-            AuthCommand::Status {
-                server: Some(server),
-            } => status(&[named(&config.servers, &server)?]).await,
-            AuthCommand::Status { server: None } => {
+            AuthCommand::Status { server, json } => {
                 let takes_login = |server: &&ServerSpec| match auth::takes_login(server) {
                     Ok(()) => true,
                     Err(error) => !error.is_no_login(),
                 };
-                let servers: Vec<_> = config.servers.iter().filter(takes_login).collect();
-                status(&servers).await
+                let servers = match server {
+                    Some(server) => vec![named(&config.servers, &server)?],
+                    None => config.servers.iter().filter(takes_login).collect(),
+                };
+                status(&servers, json).await
             }
             AuthCommand::Logout { server } => logout(named(&config.servers, &server)?).await,
         }
@@ -142,7 +143,7 @@ async fn login(
     }
 }
 
-async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
+async fn status(servers: &[&ServerSpec], json: bool) -> anyhow::Result<u8> {
     if servers.is_empty() {
         print::err(
             "no server in the configuration takes a login: it must have a \"url\", no \
@@ -150,26 +151,57 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
         );
     }
     let mut code = 0;
+    let mut listed = Vec::new();
     for server in servers {
-        match auth::status(server).await {
-            Ok(Some(status)) => {
-                if status.ended || (status.expired && !status.renewable) {
-                    code = code.max(1);
-                }
-                print::out(&format!("{}: {}", server.name, text(&status)))?;
-            }
-            Ok(None) => {
-                code = code.max(1);
-                // Only a call shows whether the server needs a login.
-                print::out(&format!(
-                    "{}: not logged in (set \"oauth\": false if it needs no login)\n",
-                    server.name
-                ))?;
-            }
-            Err(error) => code = code.max(failed(&error)),
+        let name = &server.name;
+        let found = auth::status(server).await;
+        code = code.max(match &found {
+            Ok(Some(status)) => u8::from(needs_login(status)),
+            Ok(None) => 1,
+            Err(error) => failed(error),
+        });
+        if json {
+            listed.push(as_json(name, found.ok().flatten().as_ref()));
+            continue;
+        }
+        match found {
+            Ok(Some(status)) => print::out(&format!("{name}: {}", text(&status)))?,
+            // Only a call shows whether the server needs a login.
+            Ok(None) => print::out(&format!(
+                "{name}: not logged in (set \"oauth\": false if it needs no login)\n"
+            ))?,
+            Err(_) => {}
         }
     }
+    if json {
+        print::json(&listed)?;
+    }
     Ok(code)
+}
+
+/// True if a person has to log in again before the next call.
+fn needs_login(status: &LoginStatus) -> bool {
+    status.ended || (status.expired && !status.renewable)
+}
+
+/// A server's login, without tokens.
+fn as_json(server: &str, status: Option<&LoginStatus>) -> Value {
+    let login = status.map(|status| {
+        json!({
+            "issuer": status.issuer,
+            "resource": status.resource,
+            "clientId": status.client_id,
+            "scopes": status.scopes,
+            "endsInSeconds": status.ends_in.map(|left| left.as_secs()),
+            "expired": status.expired,
+            "ended": status.ended,
+            "renewable": status.renewable,
+            "inKeyring": status.in_keyring,
+            "file": status.file.display().to_string(),
+        })
+    });
+    let is_usable = status.is_some_and(|status| !needs_login(status));
+    json!({ "server": server, "loggedIn": is_usable, "login": login })
 }
 
 async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
