@@ -1,5 +1,8 @@
 //! `callgate doctor` finds what is missing, and advises how to fix it.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use callgate_tests::{Ran, Workbench, cases, demo_ticketing, odd};
 use serde_json::{Value, json};
 
@@ -115,4 +118,58 @@ fn doctor_shows_foreign_keys_and_suggests_init() {
     let ran = bench.callgate(&["doctor"]);
     assert!(ran.stdout.contains("turned off: x"), "{}", ran.stdout);
     assert!(ran.stdout.contains("\"inputs\""), "{}", ran.stdout);
+}
+
+#[test]
+fn doctor_prints_findings_before_hung_server_ends() {
+    for hung in [
+        json!({ "command": "sleep", "args": ["3600"] }),
+        json!({ "command": "sh", "args": ["-c", "exec cat > /dev/null"] }),
+    ] {
+        let bench = Workbench::new(json!({ "hung": hung, "ticketing": demo_ticketing() }));
+        let mut command = bench.command(&["doctor"]);
+        let started = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = started.expect("start callgate");
+        let stdout = child.stdout.take().expect("a piped stdout");
+        let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        for start in [
+            "callgate ",
+            "ok       config ",
+            "ok       server ticketing ",
+        ] {
+            assert!(lines.any(|line| line.starts_with(start)), "{start}");
+        }
+        let pid = i32::try_from(child.id()).expect("a process id");
+        // SAFETY: a system call with numbers; the process is ours and not waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+        assert_eq!(child.wait().expect("its end").code(), Some(130));
+    }
+}
+
+#[test]
+fn doctor_ends_with_one_line_per_problem() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": {
+            "lost": { "command": "${CALLGATE_TEST_UNSET}" },
+            "away": { "url": "http://127.0.0.1:1/mcp" },
+            "gone": { "command": "no-such-program" },
+            "ticketing": demo_ticketing(),
+        },
+        "permissions": { "deny": ["ticketing_no"] },
+    }));
+    let ran = bench.callgate(&["doctor"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    let (lines, to_do) = ran.stdout.split_once("what to do:\n").expect("the end");
+    for (what, advice) in [
+        ("  server lost: ", "set it"),
+        ("  server away: ", "check that it runs"),
+        ("  server gone: ", "see its line above"),
+        ("  rules: ", "correct or remove it"),
+    ] {
+        let mut of = to_do.lines().filter(|line| line.starts_with(what));
+        let line = of.next().unwrap_or_else(|| panic!("{what}: {ran:#?}"));
+        assert!(line.contains(advice) && of.next().is_none(), "{line}");
+        assert!(!lines.contains(advice), "{advice}: {lines}");
+    }
+    assert!(lines.contains("install it"), "{lines}");
 }

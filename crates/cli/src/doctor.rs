@@ -1,6 +1,5 @@
 //! `callgate doctor`: tries everything that a run needs, and advises how to fix what is missing.
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,8 +9,9 @@ use callgate::faces::{Connect, Transport, Workers};
 use callgate::faces::{Jail, JailLayer, JailOptions, WorkerProgram};
 use callgate::settings::CheckMode;
 use callgate::{Gate, RunReport, ServerSpec};
-use callgate_text::indented;
-use futures::future::join_all;
+use callgate_text::{indented, shell_word, undrawn};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -29,6 +29,15 @@ pub struct Checkup {
     /// True if runs have everything that they need.
     pub ok: bool,
     checks: Vec<Check>,
+    /// True if each check is printed when it ends.
+    #[serde(skip)]
+    prints: bool,
+    /// The number of checks that are printed.
+    #[serde(skip)]
+    shown: usize,
+    /// The width of the column of subjects.
+    #[serde(skip)]
+    width: usize,
 }
 
 /// One line of the output.
@@ -44,6 +53,9 @@ struct Check {
     /// The finding for programs.
     #[serde(skip_serializing_if = "Value::is_null")]
     facts: Value,
+    /// The problem and the advice, if `says` contains both.
+    #[serde(skip)]
+    parts: Option<(String, String)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,7 +75,7 @@ pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
         match setup::load(sources).await {
             // A file that is not accepted must not start servers.
             Err(error) if error.is::<NotAccepted>() => Err(error),
-            loaded => Ok(Checkup::make(loaded).await),
+            loaded => Checkup::make(loaded, !json).await,
         }
     };
     let checkup = tokio::select! {
@@ -72,20 +84,26 @@ pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
     };
     if json {
         print::json(&checkup)?;
-    } else {
-        print::out(&checkup.text())?;
     }
     Ok(u8::from(!checkup.ok))
 }
 
 impl Checkup {
-    /// Tries everything with what was loaded, the servers concurrently.
-    pub async fn make(loaded: anyhow::Result<Option<Loaded>>) -> Self {
+    /// Tries everything with what was loaded, the servers concurrently. `prints` says whether to
+    /// print each check when it ends.
+    pub async fn make(
+        loaded: anyhow::Result<Option<Loaded>>,
+        prints: bool,
+    ) -> anyhow::Result<Self> {
         let mut checkup = Self {
             version: env!("CARGO_PKG_VERSION"),
             ok: true,
             checks: Vec::new(),
+            prints,
+            shown: 0,
+            width: width(&loaded),
         };
+        checkup.print(&format!("callgate {}\n", checkup.version))?;
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let kernel = format!(
             "{} {} {}",
@@ -95,12 +113,16 @@ impl Checkup {
         );
         checkup.add("kernel", Outcome::Ok, kernel);
         let config = checkup.configuration(loaded);
+        checkup.show()?;
         let workers = setup::workers(0, config.as_ref(), None);
         checkup.sandbox(config.as_ref(), &workers).await;
-        checkup.gate(config.as_ref(), workers).await;
+        checkup.show()?;
+        checkup.gate(config.as_ref(), workers).await?;
         progress::clear();
         checkup.ok = checkup.checks.iter().all(|it| it.state != Outcome::Missing);
-        checkup
+        checkup.show()?;
+        checkup.print(&checkup.ending())?;
+        Ok(checkup)
     }
 
     fn add(&mut self, what: &str, state: Outcome, says: impl Into<String>) -> &mut Check {
@@ -115,13 +137,14 @@ impl Checkup {
                 let problems = error.downcast_ref().map(ConfigError::problems);
                 let problems = problems.map(|all| all.map(ToString::to_string).collect());
                 for problem in problems.unwrap_or_else(|| vec![format!("{error:#}")]) {
-                    self.add(WHAT, Outcome::Missing, problem);
+                    self.add(WHAT, Outcome::Missing, problem).split_advice();
                 }
                 return None;
             }
         };
         let Some(config) = config else {
-            self.add(WHAT, Outcome::Missing, setup::NO_CONFIGURATION);
+            let says = setup::NO_CONFIGURATION;
+            self.add(WHAT, Outcome::Missing, says).split_advice();
             return None;
         };
         let is_left_out = |name: &&String| config.left_out.iter().any(|it| it.server == **name);
@@ -143,7 +166,8 @@ impl Checkup {
         }
         for left_out in &config.left_out {
             let what = format!("server {}", left_out.server);
-            self.add(&what, Outcome::Missing, left_out.problem.to_string());
+            let says = left_out.problem.to_string();
+            self.add(&what, Outcome::Missing, says).split_advice();
         }
         Some(config)
     }
@@ -181,7 +205,7 @@ impl Checkup {
         }
     }
 
-    async fn gate(&mut self, config: Option<&Config>, workers: Workers) {
+    async fn gate(&mut self, config: Option<&Config>, workers: Workers) -> anyhow::Result<()> {
         let mode = config.and_then(|config| config.check.mode);
         let mode = mode.unwrap_or_default();
         let flags = Flags {
@@ -209,28 +233,41 @@ impl Checkup {
             Err(error) => {
                 let error: anyhow::Error = error;
                 self.add("config", Outcome::Missing, format!("{error:#}"));
-                return;
+                return Ok(());
             }
         };
         let report = gate.run(SCRIPT).await;
         self.script(&gate, &report, mode);
         if let Some(config) = config {
-            let names = config.servers.iter().map(|server| server.name.clone());
-            let left = &RefCell::new(names.collect::<Vec<_>>());
-            let gate = &gate;
-            let started = config.servers.iter().map(|server| async move {
-                progress::starting(&left.borrow());
-                let check = started(gate, server).await;
-                left.borrow_mut().retain(|name| *name != server.name);
-                progress::starting(&left.borrow());
-                check
-            });
-            self.checks.extend(join_all(started).await);
-            self.rules(gate, config);
+            self.show()?;
+            self.servers(&gate, config).await?;
+            self.rules(&gate, config);
             self.ledger(config, workers).await;
-            self.cache(gate);
+            self.cache(&gate);
         }
         gate.shutdown().await;
+        Ok(())
+    }
+
+    /// Starts the servers, and prints each when it has started or failed.
+    async fn servers(&mut self, gate: &Gate, config: &Config) -> anyhow::Result<()> {
+        let servers = config.servers.iter().enumerate();
+        let starts = servers.map(|(place, spec)| async move { (place, started(gate, spec).await) });
+        let mut starts: FuturesUnordered<_> = starts.collect();
+        let names = config.servers.iter().map(|server| server.name.clone());
+        let (mut left, mut checks): (Vec<String>, Vec<(usize, Check)>) = (names.collect(), vec![]);
+        progress::starting(&left);
+        while let Some((place, check)) = starts.next().await {
+            self.print(&check.line(self.width))?;
+            left.retain(|name| check.what.strip_prefix("server ") != Some(name.as_str()));
+            progress::starting(&left);
+            checks.push((place, check));
+        }
+        checks.sort_by_key(|(place, _)| *place);
+        self.checks
+            .extend(checks.into_iter().map(|(_, check)| check));
+        self.shown = self.checks.len();
+        Ok(())
     }
 
     fn script(&mut self, gate: &Gate, report: &RunReport, mode: CheckMode) {
@@ -299,7 +336,9 @@ impl Checkup {
         let gate = Gate::builder().workers(workers).check(CheckMode::Off);
         match gate.ledger_file(Some(ledger)).build().await {
             Ok(_) => self.add("ledger", Outcome::Ok, shown),
-            Err(error) => self.add("ledger", Outcome::Missing, error.to_string()),
+            Err(error) => self
+                .add("ledger", Outcome::Missing, error.to_string())
+                .split_advice(),
         };
     }
 
@@ -315,30 +354,35 @@ impl Checkup {
         };
     }
 
-    /// The text for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = format!("callgate {}\n", self.version);
-        let width = self.checks.iter().map(|it| it.what.chars().count()).max();
-        let width = width.unwrap_or_default();
-        for check in &self.checks {
-            let (what, says) = (&check.what, &check.says);
-            let state = match check.state {
-                Outcome::Ok => "ok",
-                Outcome::Warning => "warning",
-                Outcome::Missing => "MISSING",
-            };
-            // The stderr of a server is shown on lines of its own.
-            let then = if says.contains('\n') { "\n" } else { "; " };
-            let advice = check.advice.iter().map(|advice| format!("{then}{advice}"));
-            let advice: String = advice.collect();
-            let line = indented(&format!("{state:7}  {what:width$}  {says}{advice}"));
-            text += &format!("{}\n", callgate_text::undrawn(&line));
+    /// Prints the checks that are not printed yet.
+    fn show(&mut self) -> anyhow::Result<()> {
+        let new = self.checks.iter().skip(self.shown);
+        let lines: String = new.map(|check| check.line(self.width)).collect();
+        self.shown = self.checks.len();
+        self.print(&lines)
+    }
+
+    fn print(&self, text: &str) -> anyhow::Result<()> {
+        if self.prints && !text.is_empty() {
+            progress::clear();
+            print::out(text)?;
         }
-        text += if self.ok {
-            "everything that a run needs is there\n"
-        } else {
-            "something that runs need is MISSING\n"
-        };
+        Ok(())
+    }
+
+    /// The end of the output: what to do about each problem.
+    fn ending(&self) -> String {
+        if self.ok {
+            return "everything that a run needs is there\n".to_owned();
+        }
+        let mut text = "something that runs need is MISSING; what to do:\n".to_owned();
+        let missing = self.checks.iter();
+        for check in missing.filter(|check| check.state == Outcome::Missing) {
+            let (_, advice) = check.parts();
+            let advice = advice.unwrap_or("see its line above");
+            let line = indented(&format!("  {}: {advice}", check.what));
+            text += &format!("{}\n", undrawn(&line));
+        }
         text
     }
 }
@@ -351,6 +395,7 @@ impl Check {
             says: says.into(),
             advice: None,
             facts: Value::Null,
+            parts: None,
         }
     }
 
@@ -358,6 +403,50 @@ impl Check {
         self.advice = Some(advice.to_owned());
         self
     }
+
+    /// Takes the advice out of a message of Callgate, where it follows a semicolon.
+    fn split_advice(&mut self) -> &mut Self {
+        let parts = self.says.split_once("; ");
+        self.parts = parts.map(|(problem, advice)| (problem.to_owned(), advice.to_owned()));
+        self
+    }
+
+    /// The problem, and the advice about it.
+    fn parts(&self) -> (&str, Option<&str>) {
+        match &self.parts {
+            Some((problem, advice)) => (problem.as_str(), Some(advice.as_str())),
+            None => (self.says.as_str(), self.advice.as_deref()),
+        }
+    }
+
+    /// The line for a terminal. The advice about something missing is at the end of the output.
+    fn line(&self, width: usize) -> String {
+        let (what, (says, advice)) = (&self.what, self.parts());
+        let state = match self.state {
+            Outcome::Ok => "ok",
+            Outcome::Warning => "warning",
+            Outcome::Missing => "MISSING",
+        };
+        // The stderr of a server is shown on lines of its own.
+        let then = if says.contains('\n') { "\n" } else { "; " };
+        let advice = advice.filter(|_| self.state != Outcome::Missing);
+        let advice = advice.map(|advice| format!("{then}{advice}"));
+        let advice = advice.unwrap_or_default();
+        let line = indented(&format!("{state:7}  {what:width$}  {says}{advice}"));
+        format!("{}\n", undrawn(&line))
+    }
+}
+
+/// The width of the column of subjects.
+fn width(loaded: &anyhow::Result<Option<Loaded>>) -> usize {
+    let loaded = loaded.iter().flatten();
+    let names = loaded.flat_map(|loaded| {
+        let left_out = loaded.config.left_out.iter().map(|it| &it.server);
+        let servers = loaded.config.servers.iter();
+        servers.map(|server| &server.name).chain(left_out)
+    });
+    let widths = names.map(|name| "server ".len() + name.chars().count());
+    widths.chain(["sandbox".len()]).max().unwrap_or_default()
 }
 
 /// Starts one server, and checks its login.
@@ -394,6 +483,10 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
             let says = reason.strip_prefix(&named).unwrap_or(&reason);
             let mut check = Check::new(&what, Outcome::Missing, says);
             check.facts = json!({ "login": login });
+            if let Some((problem, _)) = says.split_once("; run `callgate auth login") {
+                let command = format!("run `{}`", login_command(spec));
+                check.parts = Some((problem.to_owned(), command));
+            }
             // Advice of the reason itself follows a semicolon, before the server's own words.
             if !says.lines().next().is_some_and(|line| line.contains("; ")) {
                 check.advise(advice);
@@ -401,6 +494,21 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
             check
         }
     }
+}
+
+/// The command that logs in at a server.
+fn login_command(spec: &ServerSpec) -> String {
+    let flags = match &spec.transport {
+        Transport::Http(http) => http
+            .oauth
+            .as_ref()
+            .map(|oauth| oauth.login_flags.as_slice()),
+        Transport::Stdio(_) => None,
+    };
+    let words = [spec.name.as_str()].into_iter();
+    let words = words.chain(flags.unwrap_or_default().iter().map(String::as_str));
+    let words = words.map(|word| format!(" {}", shell_word(word)));
+    format!("callgate auth login{}", words.collect::<String>())
 }
 
 /// The login at a server that takes one.

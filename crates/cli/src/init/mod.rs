@@ -178,9 +178,10 @@ fn print_unset(
 
 /// Runs `doctor`, and prints the next command: `next`, or `otherwise` if something is missing.
 async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Result<u8> {
-    let checkup = Checkup::make(setup::load(sources).await).await;
+    print::out("\n")?;
+    let checkup = Checkup::make(setup::load(sources).await, true).await?;
     let next = if checkup.ok { next } else { otherwise };
-    print::out(&format!("\n{}\nnext: {next}\n", checkup.text()))?;
+    print::out(&format!("\nnext: {next}\n"))?;
     Ok(0)
 }
 
