@@ -333,7 +333,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
     }
 }
 
-fn type_of(value: &Value<'_>) -> &'static str {
+pub(super) fn type_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",
         Value::NumberLit(_) => "a number",

@@ -1,13 +1,15 @@
 //! Reads the servers in another client's file.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 
-use jsonc_parser::ast::{ObjectProp, Value as Ast};
+use jsonc_parser::ast::{Object, ObjectProp, Value as Ast};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, TomlError, Value as Toml};
 
+use super::super::deserializer::type_of;
 use super::{ServerLists, adopt_entry, all, is_boolean, is_null, is_off_switch, members, texts};
 
 /// The reason why a client's file cannot be read or changed. It holds no value of the file.
@@ -37,6 +39,8 @@ pub struct Section {
     pub approved: Vec<String>,
     /// `enableAllProjectMcpServers` of Claude Code.
     pub approves_all: bool,
+    /// Sentences about servers that are not understood. They hold no value of the file.
+    pub warnings: Vec<String>,
     lists: ServerLists,
 }
 
@@ -44,6 +48,104 @@ impl Section {
     /// True if lists in the settings turn this server off.
     pub fn is_off(&self, server: &str) -> bool {
         self.lists.is_off(server)
+    }
+
+    /// Adds the servers under a key of an object.
+    fn add(&mut self, settings: &Ast<'_>, key: &str) {
+        let found = all(settings, key);
+        if found.len() > 1 {
+            self.warnings
+                .push(format!("{key:?} is there twice; remove one"));
+        }
+        let servers = match found.last() {
+            None => return,
+            Some(Ast::Object(servers)) => servers,
+            Some(other) => {
+                let kind = type_of(other);
+                let message = format!("{key:?} must be an object with servers, and is {kind}");
+                return self.warnings.push(message);
+            }
+        };
+        let defaults = defaults(settings);
+        let mut names = HashSet::new();
+        for member in &servers.properties {
+            let name = member.name.as_str();
+            if name.trim().is_empty() {
+                let message = "a server with an empty name is left out; give it a name";
+                self.warnings.push(message.to_owned());
+                continue;
+            }
+            if !names.insert(name) {
+                let message = format!("server {name:?} is there twice; remove one");
+                self.warnings.push(message);
+            }
+            if !matches!(member.value, Ast::Object(_)) {
+                let kind = type_of(&member.value);
+                let message = format!("server {name:?} must be an object, and is {kind}");
+                self.warnings.push(message);
+                continue;
+            }
+            self.warn_of_doubled(&member.value, name);
+            let Some(mut server) = server(member) else {
+                continue;
+            };
+            server
+                .entry
+                .values_mut()
+                .for_each(|it| put_in(it, &defaults));
+            self.servers.retain(|earlier| earlier.name != server.name);
+            self.servers.push(server);
+        }
+    }
+
+    /// Warns about the keys that an entry, or an object in it, has twice.
+    fn warn_of_doubled(&mut self, value: &Ast<'_>, server: &str) {
+        let mut names = HashSet::new();
+        for member in members(value) {
+            let name = member.name.as_str();
+            if !names.insert(name) {
+                let message = format!("{name:?} of server {server:?} is there twice; remove one");
+                self.warnings.push(message);
+            }
+            self.warn_of_doubled(&member.value, server);
+        }
+    }
+}
+
+/// The references to VS Code's inputs that have a default and are not secret, each with its
+/// default put in.
+fn defaults(settings: &Ast<'_>) -> Vec<(String, String)> {
+    let inputs = last(settings, "inputs").and_then(Ast::as_array);
+    let inputs = inputs.map_or(&[][..], |it| &it.elements);
+    let with_default = |input: &Object<'_>| {
+        let password = input.get("password");
+        let is_secret = password.is_some_and(|it| !is_boolean(&it.value, false));
+        let id = &input.get_string("id")?.value;
+        let default = &input.get_string("default")?.value;
+        // A reference ends at the first brace.
+        let fits = !is_secret && !default.contains(['{', '}']);
+        fits.then(|| {
+            (
+                format!("${{input:{id}}}"),
+                format!("${{input:{id}:-{default}}}"),
+            )
+        })
+    };
+    let inputs = inputs.iter().filter_map(Ast::as_object);
+    inputs.filter_map(with_default).collect()
+}
+
+/// Puts the defaults of inputs into the references in a value.
+fn put_in(value: &mut Value, defaults: &[(String, String)]) {
+    match value {
+        Value::String(text) => {
+            for (reference, with_default) in defaults {
+                *text = text.replace(reference, with_default);
+            }
+        }
+        Value::Array(array) => array.iter_mut().for_each(|it| put_in(it, defaults)),
+        Value::Object(object) => object.values_mut().for_each(|it| put_in(it, defaults)),
+        _ => {}
     }
 }
 
@@ -54,7 +156,7 @@ impl Section {
 ///
 /// # Errors
 ///
-/// A [`ForeignError`] if the text is malformed.
+/// A [`ForeignError`] if the text is malformed, or is no object.
 pub fn read(
     file: &Path,
     text: &str,
@@ -65,6 +167,11 @@ pub fn read(
     let Some(root) = parse(&json)? else {
         return Ok(Vec::new());
     };
+    if !matches!(root, Ast::Object(_)) {
+        let kind = type_of(&root);
+        let message = format!("its settings must be an object, and are {kind}");
+        return Err(ForeignError(message));
+    }
     let projects = all(&root, "projects").into_iter().flat_map(members);
     let (these, others): (Vec<_>, Vec<_>) =
         projects.partition(|it| project.starts_with(it.name.as_str()));
@@ -96,13 +203,9 @@ fn section(settings: &Ast<'_>, key: &str) -> Section {
     section.approved = approved.map(texts).unwrap_or_default();
     let approves_all = last(settings, "enableAllProjectMcpServers");
     section.approves_all = approves_all.is_some_and(|it| is_boolean(it, true));
-    let of_editor = last(settings, "mcp").and_then(|mcp| last(mcp, "servers"));
-    let servers = [last(settings, key), of_editor].into_iter().flatten();
-    for server in servers.flat_map(members).filter_map(server) {
-        section
-            .servers
-            .retain(|earlier| earlier.name != server.name);
-        section.servers.push(server);
+    section.add(settings, key);
+    if let Some(of_editor) = last(settings, "mcp") {
+        section.add(of_editor, "servers");
     }
     section
 }

@@ -78,6 +78,88 @@ fn switches_of_every_spelling_turn_servers_off() {
 }
 
 #[test]
+fn misunderstood_servers_are_named_and_others_stay() {
+    for (members, said) in [
+        (
+            r#""servers": [{ "command": "x" }]"#,
+            "\"servers\" must be an object with servers, and is an array",
+        ),
+        (
+            r#""servers": "x""#,
+            "\"servers\" must be an object with servers, and is a string",
+        ),
+        (
+            r#""servers": { "a": "npx x", "b": {} }"#,
+            "server \"a\" must be an object, and is a string",
+        ),
+        (
+            r#""servers": { "a": null, "b": {} }"#,
+            "server \"a\" must be an object, and is null",
+        ),
+        (
+            r#""servers": { " ": {}, "b": {} }"#,
+            "a server with an empty name is left out",
+        ),
+        (
+            r#""servers": {}, "servers": { "b": {} }"#,
+            "\"servers\" is there twice",
+        ),
+        (
+            r#""servers": { "b": { "command": "x" }, "b": {} }"#,
+            "server \"b\" is there twice",
+        ),
+        (
+            r#""servers": { "b": { "args": [], "args": [] } }"#,
+            "\"args\" of server \"b\" is there twice",
+        ),
+        (
+            r#""servers": { "b": { "env": { "K": "1", "K": "2" } } }"#,
+            "\"K\" of server \"b\" is there twice",
+        ),
+        (
+            r#""mcp": { "servers": { "b": {}, "c": 1 } }"#,
+            "server \"c\" must be an object, and is a number",
+        ),
+    ] {
+        let text = format!("{{ {members} }}");
+        let sections = read(Path::new("a.json"), &text, "servers", Path::new("/"));
+        let section = sections.expect("a file").remove(0);
+        let [warning] = &section.warnings[..] else {
+            panic!("{members}: {:?}", section.warnings);
+        };
+        assert!(warning.starts_with(said), "{warning}");
+        let names: Vec<&str> = section.servers.iter().map(|it| it.name.as_str()).collect();
+        let expected: &[&str] = if members.contains("\"b\"") {
+            &["b"]
+        } else {
+            &[]
+        };
+        assert_eq!(names, expected, "{members}");
+    }
+    for text in ["[]", "null", "\"x\""] {
+        let refused = read(Path::new("a.json"), text, "servers", Path::new("/")).err();
+        let refused = refused.expect("an error").to_string();
+        assert!(
+            refused.starts_with("its settings must be an object"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn default_of_open_input_joins_its_reference() {
+    let text = r#"{ "inputs": [
+            { "id": "region", "type": "pickString", "default": "eu" },
+            { "id": "key", "type": "promptString", "password": true, "default": "s3cret" },
+            { "id": "odd", "default": "{}" } ],
+        "servers": { "a": { "args": ["--in=${input:region}", "${input:key}", "${input:odd}"] } } }"#;
+    let sections = read(Path::new("a.json"), text, "servers", Path::new("/"));
+    let server = sections.expect("a file").remove(0).servers.remove(0);
+    let expected = json!(["--in=${input:region:-eu}", "${input:key}", "${input:odd}"]);
+    assert_eq!(server.entry["args"], expected);
+}
+
+#[test]
 fn settings_of_other_projects_come_last() {
     let text = r#"{ "servers": { "a": {} }, "projects": {
         "/else": { "servers": { "b": {} } }, "/here": { "servers": { "c": {} } } } }"#;
