@@ -1,23 +1,25 @@
 //! Converts the entry of another client's server to the form of `callgate.json`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use callgate::config::foreign::tool_keys;
+use callgate_text::one_line;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::read::Found;
-use super::secrets::{Secrets, variable};
+use super::secrets::{Secrets, is_token, variable};
 use crate::clients::Client;
 
 /// A server for `callgate.json`.
 pub struct Entry {
     pub entry: Value,
     /// Lists of the only tools that the client uses, by their own names.
-    only: Vec<Vec<String>>,
+    pub only: Vec<Vec<String>>,
     /// The tools that the client does not use.
-    without: Vec<String>,
-    /// Keys that are not taken over.
+    pub without: Vec<String>,
+    /// Keys that are not taken over, some with advice, each in one line.
     pub passed_over: Vec<String>,
 }
 
@@ -41,6 +43,15 @@ const SILENT: &str = "description disable disabled icon isDisabled name source t
 /// Why an entry is refused. An error of the parser could quote a secret.
 const WRONG_TYPE: &str = "a value in it, such as \"args\" or \"env\", is not of the type that \
                           clients write; correct it there";
+
+/// Why an entry with this command is refused.
+const NO_PROGRAM: &str = "its \"command\" holds more than a program; write the program alone \
+                          there, and each argument into \"args\"";
+const ENV_FILE: &str = "envFile (name each variable of that file under \"env\", as in \"NAME\": \
+                        \"${NAME}\")";
+
+/// The maximum number of characters shown of a key.
+const KEY: usize = 40;
 
 /// An entry with the keys of all clients. Numbers and booleans are texts, and `null` is omitted.
 #[derive(Deserialize, Default)]
@@ -140,15 +151,20 @@ pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
         return Err(reason.to_owned());
     }
     let (only, without) = (theirs.take_tools(true)?, theirs.take_tools(false)?.concat());
-    let env = theirs.environment(server, secrets);
-    let headers = theirs.headers(server, secrets);
+    let command = theirs.command.take().map(|it| split(&it)).transpose()?;
     let [start, call] = theirs.timeouts();
-    let mut entry = match (theirs.command, theirs.url) {
-        (Some(command), _) => {
-            let args = secrets.arguments(server, &theirs.args);
-            json!({ "command": command, "args": args, "env": env, "cwd": theirs.cwd })
+    let mut entry = match (command, theirs.url.take()) {
+        (Some((program, mut args)), _) => {
+            args.append(&mut theirs.args);
+            let env = theirs.environment(server, secrets);
+            let args = secrets.arguments(server, &program, &args);
+            let program = secrets.program(&program);
+            json!({ "command": program, "args": args, "env": env, "cwd": theirs.cwd })
         }
-        (None, Some(url)) => json!({ "url": secrets.url(server, &url), "headers": headers }),
+        (None, Some(url)) => {
+            let headers = theirs.headers(server, secrets);
+            json!({ "url": secrets.url(server, &url), "headers": headers })
+        }
         (None, None) => return Err("it has neither a command nor an address".to_owned()),
     };
     entry["startTimeout"] = start.into();
@@ -156,21 +172,48 @@ pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
     if let Value::Object(entry) = &mut entry {
         entry.retain(|_, value| ![json!(null), json!([]), json!({})].contains(value));
     }
-    let mut passed_over: Vec<String> = theirs.rest.into_iter().map(|(key, _)| key).collect();
-    passed_over.retain(|key| !SILENT.split(' ').any(|silent| silent == key));
+    let mut keys: Vec<String> = theirs.rest.into_iter().map(|(key, _)| key).collect();
+    keys.retain(|key| !SILENT.split(' ').any(|silent| silent == key));
+    let passed_over = keys.iter().map(|key| match key.as_str() {
+        "envFile" => ENV_FILE.to_owned(),
+        key => one_line(key, KEY),
+    });
     Ok(Entry {
         entry,
         only,
         without,
-        passed_over,
+        passed_over: passed_over.collect(),
     })
+}
+
+/// The program and the arguments in a command, which some clients take in one text.
+fn split(command: &str) -> Result<(String, Vec<String>), String> {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let args: Vec<String> = words.map(str::to_owned).collect();
+    let has_flag = args.first().is_some_and(|it| it.starts_with('-'));
+    // The folders in the path of a program may have spaces in their names.
+    let is_relative = program.starts_with("${") && program.contains('/');
+    let is_path = is_relative && !has_flag && !is_token(command) || Path::new(command).is_file();
+    if args.is_empty() || is_path {
+        return Ok((command.to_owned(), Vec::new()));
+    }
+    let is_program = has_flag || !program.contains('/') || Path::new(program).is_file();
+    let is_whole = |word: &str| word.matches("${").count() == word.matches('}').count();
+    let is_of_shell = command.contains(['"', '\'', '\\', '`', '|', '&', ';', '<', '>'])
+        || program.contains('=')
+        || !command.split_whitespace().all(is_whole);
+    if !is_program || is_of_shell {
+        return Err(NO_PROGRAM.to_owned());
+    }
+    Ok((program.to_owned(), args))
 }
 
 /// The entry in one line, in the form of `callgate.json` and without secrets.
 pub fn shown(found: &Found) -> String {
     match convert(found, &mut Secrets::default()) {
         Ok(entry) => entry.entry.to_string(),
-        Err(reason) => reason,
+        Err(reason) => format!("will be left out: {reason}"),
     }
 }
 
@@ -203,21 +246,23 @@ fn references(client: Client, text: &str) -> String {
         changed += before;
         if let Some((reference, after)) = after.strip_prefix('{').and_then(|it| it.split_once('}'))
         {
-            let name = reference.strip_prefix("env:").unwrap_or(reference);
-            let name = name.split(":-").next().unwrap_or_default();
+            let default = reference.find(":-").unwrap_or(reference.len());
+            let (name, default) = reference.split_at(default);
+            let name = name.strip_prefix("env:").unwrap_or(name);
             // For `${input:token}`, VS Code asks a person.
             changed += &if KNOWN.contains(&reference) || variable(name) == name.to_uppercase() {
                 format!("${{{reference}}}")
             } else {
-                let name = reference.rsplit(':').next().unwrap_or(reference);
-                format!("${{{}}}", variable(name))
+                let name = name.rsplit(':').next().unwrap_or(name);
+                format!("${{{}{default}}}", variable(name))
             };
             rest = after;
             continue;
         }
         rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let (name, _) = after.split_at(after.len() - rest.len());
-        let is_variable = client == Client::Gemini && !name.is_empty();
+        let is_name = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+        let is_variable = client == Client::Gemini && is_name;
         changed += &if is_variable {
             format!("${{{name}}}")
         } else {
@@ -308,6 +353,54 @@ mod tests {
             json!({ "source": "custom", "command": { "path": "x", "args": ["a"], "env": null } }),
             &json!({ "command": "x", "args": ["a"] }),
         );
+    }
+
+    #[test]
+    fn references_of_each_client_keep_their_text() {
+        check(
+            Client::Gemini,
+            json!({ "command": "x", "args": ["$CG_A:$1 $", "--h", "Token $CG_B"],
+                    "env": { "AUTH": "Basic $CG_C", "CG_D": "a/$CG_E/${CG_F:-2}" } }),
+            &json!({ "command": "x", "args": ["${CG_A}:$1 $", "--h", "Token ${CG_B}"],
+                     "env": { "AUTH": "Basic ${CG_C}", "CG_D": "a/${CG_E}/${CG_F:-2}" } }),
+        );
+        check(
+            Client::VsCode,
+            json!({ "url": "https://${input:cg-host:-a.example}/mcp",
+                    "headers": { "X-Key": "v1 ${input:cg-key}" } }),
+            &json!({ "url": "https://${CG_HOST:-a.example}/mcp",
+                     "headers": { "X-Key": "v1 ${CG_KEY}" } }),
+        );
+    }
+
+    #[test]
+    fn command_with_arguments_is_split_or_refused() {
+        check(
+            Client::Cursor,
+            json!({ "command": "uvx cg-server --api-key s3cret", "args": ["-v"] }),
+            &json!({ "command": "uvx",
+                     "args": ["cg-server", "--api-key", "${CG_API_KEY}", "-v"] }),
+        );
+        check(
+            Client::Windsurf,
+            json!({ "command": "/nonexistent/cg -p s3cret" }),
+            &json!({ "command": "/nonexistent/cg", "args": ["-p", "${CG_P}"] }),
+        );
+        check(
+            Client::Cursor,
+            json!({ "command": "${workspaceFolder}/my tools/cg" }),
+            &json!({ "command": "${workspaceFolder}/my tools/cg" }),
+        );
+        for command in [
+            "/nonexistent/cg s3cret",
+            "TOKEN=s3cret npx cg",
+            "sh -c 'cg s3cret'",
+        ] {
+            let refused = converted(Client::Cursor, &json!({ "command": command }));
+            let refused = refused.err().expect("a reason");
+            assert!(refused.contains("\"args\""), "{refused}");
+            assert!(!refused.contains("s3cret"), "{refused}");
+        }
     }
 
     #[test]

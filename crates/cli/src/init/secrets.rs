@@ -3,10 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
-/// Words in a name whose value is a secret.
-const SECRET_NAMES: &str = "pass pwd pat auth authorization credential passphrase passcode pin \
-                            cookie bearer jwt dsn mnemonic signature";
+use super::entry::reference;
+
+/// Stands for a reference while secrets are looked for. It is no character of texts.
+const REFERENCE: char = '\u{fdd0}';
+/// Stands for a reference to a secret.
+const SECRET_REFERENCE: char = '\u{fdd1}';
+/// Words in the name of a secret.
+const SECRET_NAMES: &str = "pass pwd pw pat auth authorization cred credential passphrase \
+                            passcode pin psk otp cookie bearer jwt dsn mnemonic signature";
 /// Suffixes of such words.
 const SECRET_ENDINGS: [&str; 5] = ["key", "token", "secret", "password", "passwd"];
 /// Prefixes of the tokens of well-known services.
@@ -17,9 +24,13 @@ const SECRET_PREFIXES: &str = "ghp_ gho_ ghu_ ghs_ github_pat_ glpat- sk- sk_ pk
                                  AGE-SECRET-KEY-";
 /// Flags without a value. The argument after one is not their value.
 const SWITCHES: &str = "-y --yes -i -t -it --rm --init --interactive -q --quiet";
+/// Programs that start packages, which `-p` names, and their subcommands.
+const RUNNERS: &str = "npx npm pnpx pnpm bunx bun yarn uvx uv pipx";
+const SUBCOMMANDS: &str = "exec dlx run tool x";
 /// Values that are no secrets unless their name says so.
 const SETTINGS: &str = "true false yes no on off none auto default debug info warn warning error \
-                        trace silent production development test staging local stdio utf-8 C.UTF-8";
+                        trace silent production development test staging local localhost stdio \
+                        utf-8 C.UTF-8 basic bearer";
 
 /// The values kept out of the configuration, by the names of their variables.
 #[derive(Default)]
@@ -34,6 +45,8 @@ pub struct Secrets {
 enum Suspicion {
     /// Its name is that of a secret.
     Named,
+    /// It follows `-p`, and is a password, a port or a path.
+    Password,
     /// It is the value of an unknown flag.
     Value,
     /// Only its look: it may look like a token.
@@ -42,20 +55,23 @@ enum Suspicion {
 
 impl Suspicion {
     fn of_value(name: &str) -> Self {
-        if names_a_secret(name) {
-            Self::Named
-        } else {
-            Self::Value
+        match name {
+            _ if names_a_secret(name) => Self::Named,
+            "-p" => Self::Password,
+            _ => Self::Value,
         }
     }
 
     /// True if this part of a suspected word is kept out.
     fn hides(self, part: &str) -> bool {
-        match self {
-            Self::Named => true,
-            Self::Value => is_token(part) || !(is_setting(part) || is_plain(part)),
-            Self::Look => is_token(part),
-        }
+        let is_allowed = match self {
+            Self::Named => false,
+            // `-p 8080:80` of Docker.
+            Self::Password => is_setting(part) || part.split(':').all(is_setting),
+            Self::Value => is_setting(part) || is_plain(part),
+            Self::Look => true,
+        };
+        !is_allowed || is_token(part) || holds_named_secret(part)
     }
 }
 
@@ -81,7 +97,10 @@ impl Secrets {
     pub fn environment(&mut self, server: &str, name: &str, value: &str) -> String {
         let is_named = names_a_secret(name);
         let names = [name.to_owned(), format!("{server}_{name}")];
-        self.hide(value, &names, |part| is_named || !is_setting(part))
+        self.around_references(value, |secrets, value| {
+            let hides = |part: &str| is_named || !is_setting(part);
+            secrets.hide(server, value, &names, is_named, hides)
+        })
     }
 
     /// The value of a header, with a reference in place of all but its scheme.
@@ -90,35 +109,57 @@ impl Secrets {
         if harmless.iter().any(|it| name.eq_ignore_ascii_case(it)) {
             return value.to_owned();
         }
-        let is_authorization = name.eq_ignore_ascii_case("authorization");
-        let (scheme, token) = match value.split_once(' ') {
-            Some((scheme, token)) if is_authorization => (format!("{scheme} "), token),
-            _ => (String::new(), value),
-        };
-        let word = if is_authorization { "TOKEN" } else { name };
-        let names = [format!("{server}_{word}")];
-        scheme + &self.hide(token, &names, |part| !part.trim().is_empty())
+        self.around_references(value, |secrets, value| {
+            let is_authorization = name.eq_ignore_ascii_case("authorization");
+            let (scheme, token) = match value.split_once(' ') {
+                Some((scheme, token)) if is_authorization => (format!("{scheme} "), token),
+                _ => (String::new(), value),
+            };
+            let word = if is_authorization { "TOKEN" } else { name };
+            let names = [format!("{server}_{word}")];
+            let hides = |part: &str| !part.trim().is_empty();
+            scheme + &secrets.hide(server, token, &names, names_a_secret(name), hides)
+        })
+    }
+
+    /// The program of a command, without secret defaults of references.
+    pub fn program(&mut self, program: &str) -> String {
+        self.around_references(program, |_, program| program.to_owned())
     }
 
     /// The arguments of a command, with references in place of secrets.
-    pub fn arguments(&mut self, server: &str, arguments: &[String]) -> Vec<String> {
+    pub fn arguments(&mut self, server: &str, program: &str, arguments: &[String]) -> Vec<String> {
+        let is_in = |list: &str, name: &str| list.split(' ').any(|it| it == name);
+        let name = Path::new(program).file_stem().unwrap_or_default();
+        let mut is_of_runner = is_in(RUNNERS, &name.to_string_lossy());
         let mut before = "";
         let mut hidden = Vec::new();
         for argument in arguments {
             let flag = std::mem::replace(&mut before, argument);
+            let flag = match flag {
+                "-p" if is_of_runner => "--package",
+                flag => flag,
+            };
             hidden.push(self.argument(server, flag, argument));
+            is_of_runner &= argument.starts_with('-') || is_in(SUBCOMMANDS, argument);
         }
         hidden
     }
 
     fn argument(&mut self, server: &str, before: &str, argument: &str) -> String {
-        let flag_of = |text: &str| text.trim_start_matches('-').to_owned();
+        self.around_references(argument, |secrets, argument| {
+            secrets.masked_argument(server, before, argument)
+        })
+    }
+
+    /// [`Self::argument`] with signs in place of references.
+    fn masked_argument(&mut self, server: &str, before: &str, argument: &str) -> String {
         let is_variable = matches!(before, "-e" | "--env" | "env");
         // `--header "Authorization: Bearer …"`, also without the flag.
         if let Some((name, value)) = argument.split_once(':')
             && (matches!(before, "--header" | "--headers" | "-H")
                 || name.starts_with("--header=")
-                || names_a_secret(name))
+                || !name.contains('=') && names_a_secret(name))
             && !value.starts_with("//")
         {
             let blank = value.len() - value.trim_start().len();
@@ -129,14 +170,20 @@ impl Secrets {
         if let Some((name, value)) = argument.split_once('=')
             && !value.is_empty()
             && !name.contains(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)))
+            && (is_variable || name.starts_with('-') || !value.contains(char::is_whitespace))
         {
             let value = if is_variable {
                 self.environment(server, name, value)
             } else {
-                let suspicion = Suspicion::of_value(name);
-                self.word(server, &flag_of(name), value, suspicion)
+                self.value(server, name, value)
             };
             return format!("{name}={value}");
+        }
+        // `-pSECRET`, `-ume:SECRET`.
+        if let Some((flag, value)) = argument.split_at_checked(2)
+            && (flag == "-p" && !is_rest_of_flag(value) || flag == "-u" && value.contains(':'))
+        {
+            return format!("{flag}{}", self.value(server, flag, value));
         }
         let is_name = is_variable && variable(argument) == argument.to_ascii_uppercase();
         let is_value = before.starts_with('-')
@@ -144,22 +191,44 @@ impl Secrets {
             && !argument.starts_with('-')
             && !is_name
             && !SWITCHES.split(' ').any(|it| it == before);
-        let suspicion = if is_value {
-            Suspicion::of_value(before)
-        } else {
-            Suspicion::Look
-        };
-        self.word(server, &flag_of(before), argument, suspicion)
+        if is_value {
+            return self.value(server, before, argument);
+        }
+        self.word(server, "token", argument, Suspicion::Look)
+    }
+
+    /// The value of a flag or setting, with references in place of secrets.
+    fn value(&mut self, server: &str, name: &str, value: &str) -> String {
+        let suspicion = Suspicion::of_value(name);
+        let word = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
+        let word = word.to_ascii_lowercase();
+        let is_user = matches!(&*word, "u" | "user" | "username" | "login");
+        // Docker's `--user 1000:1000` has numbers alone.
+        let is_number = |c: char| c == ':' || c.is_ascii_digit();
+        if let Some((user, password)) = value.split_once(':')
+            && is_user
+            && suspicion == Suspicion::Value
+            && !password.starts_with("//")
+            && !value.chars().all(is_number)
+        {
+            let user = self.word(server, "user", user, Suspicion::Look);
+            let password = self.word(server, "password", password, Suspicion::Named);
+            return format!("{user}:{password}");
+        }
+        self.word(server, name.trim_start_matches('-'), value, suspicion)
     }
 
     /// A URL, with references in place of secrets in its user, query and path.
     pub fn url(&mut self, server: &str, url: &str) -> String {
-        let Some((scheme, rest)) = url.split_once("://") else {
-            return url.to_owned();
-        };
+        self.around_references(url, |secrets, url| secrets.masked_url(server, url))
+    }
+
+    /// [`Self::url`] with signs in place of references.
+    fn masked_url(&mut self, server: &str, url: &str) -> String {
+        let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
         let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let mut hidden = format!("{scheme}://");
+        let mut hidden = scheme.to_owned();
         hidden += &match authority.rsplit_once('@') {
             Some((user, host)) => {
                 let (name, password) = user.split_at(user.find(':').map_or(0, |at| at + 1));
@@ -192,42 +261,102 @@ impl Secrets {
 
     /// A word of an argument, with references in place of the parts that the suspicion hides.
     fn word(&mut self, server: &str, name: &str, word: &str, suspicion: Suspicion) -> String {
-        if word.contains("://") && suspicion != Suspicion::Named {
-            return self.url(server, word);
+        if suspicion != Suspicion::Named && is_url(word) {
+            return self.masked_url(server, word);
         }
         let is_look = suspicion == Suspicion::Look;
         let names = [format!("{server}_{}", if is_look { "token" } else { name })];
-        self.hide(word, &names, |part| suspicion.hides(part))
+        let is_named = suspicion == Suspicion::Named;
+        self.hide(server, word, &names, is_named, |part| suspicion.hides(part))
     }
 
-    /// A text with references in place of the parts that `hides` selects, and of secret defaults
-    /// in references. The first free name of `names` becomes the variable.
-    fn hide(&mut self, text: &str, names: &[String], hides: impl Fn(&str) -> bool) -> String {
-        let mut hidden = String::new();
-        let mut rest = text;
-        loop {
-            let found = rest.split_once("${");
-            let found = found.and_then(|(part, it)| Some((part, it.split_once('}')?)));
-            let part = found.map_or(rest, |(part, _)| part);
-            hidden += &if part.is_empty() || !hides(part) {
-                part.to_owned()
+    /// A text with a reference in its place if `hides` selects it. If it has references, only parts
+    /// that look like secrets themselves are replaced. The first free name of `names` becomes the
+    /// variable.
+    fn hide(
+        &mut self,
+        server: &str,
+        text: &str,
+        names: &[String],
+        is_named: bool,
+        hides: impl Fn(&str) -> bool,
+    ) -> String {
+        if !text.contains(REFERENCE) {
+            let is_hidden = !text.is_empty() && hides(text);
+            return if is_hidden {
+                reference(&self.keep(text, names))
             } else {
-                format!("${{{}}}", self.keep(part, names))
+                text.to_owned()
             };
-            let Some((_, (reference, after))) = found else {
-                return hidden;
-            };
-            hidden += &match reference.split_once(":-") {
-                Some((name, default)) if names_a_secret(name) || !is_setting(default) => {
-                    // The default is the value of the variable until one is set.
-                    let name = name.strip_prefix("env:").unwrap_or(name);
-                    self.add(name.to_owned(), default);
-                    format!("${{{name}}}")
-                }
-                _ => format!("${{{reference}}}"),
-            };
+        }
+        if is_url(text) {
+            return self.masked_url(server, text);
+        }
+        let sign = if is_named {
+            SECRET_REFERENCE
+        } else {
+            REFERENCE
+        };
+        let mut hidden = Vec::new();
+        for part in text.split(REFERENCE) {
+            hidden.push(if is_secret_part(part, is_named) {
+                reference(&self.keep(part, names))
+            } else {
+                part.to_owned()
+            });
+        }
+        hidden.join(&sign.to_string())
+    }
+
+    /// Applies `hide` to a text with signs in place of its references, and puts these back.
+    fn around_references(
+        &mut self,
+        text: &str,
+        hide: impl FnOnce(&mut Self, &str) -> String,
+    ) -> String {
+        let signs = [REFERENCE, SECRET_REFERENCE];
+        if text.contains(signs) {
+            // It is a part of a text with signs.
+            return hide(self, text);
+        }
+        let (mut masked, mut references) = (String::new(), Vec::new());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${")
+            && let Some((reference, after)) = after.split_once('}')
+        {
+            masked += before;
+            masked.push(REFERENCE);
+            references.push(reference);
             rest = after;
         }
+        masked += rest;
+        let hidden = hide(self, &masked);
+        let mut references = references.into_iter();
+        let mut whole = String::new();
+        for c in hidden.chars() {
+            if signs.contains(&c)
+                && let Some(reference) = references.next()
+            {
+                whole += &self.without_secret_default(reference, c == SECRET_REFERENCE);
+            } else {
+                whole.push(c);
+            }
+        }
+        whole
+    }
+
+    /// The reference with this text, without a default that may be a secret. Such a default is the
+    /// value of the variable until one is set.
+    fn without_secret_default(&mut self, text: &str, is_named: bool) -> String {
+        let Some((name, default)) = text.split_once(":-") else {
+            return reference(text);
+        };
+        let name = name.strip_prefix("env:").unwrap_or(name);
+        if is_harmless_default(default, is_named || names_a_secret(name)) {
+            return reference(text);
+        }
+        self.add(name.to_owned(), default);
+        reference(name)
     }
 
     /// Keeps a value, and returns its variable.
@@ -281,6 +410,53 @@ fn names_a_secret(name: &str) -> bool {
     })
 }
 
+/// True if a text is a URL, and not a command with a URL and secrets elsewhere.
+fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|it| !is_token(it)) && !holds_named_secret(text)
+}
+
+/// True if a command or a list of settings holds a named secret: `--token x`, `PASSWORD=x`.
+fn holds_named_secret(text: &str) -> bool {
+    let mut before = "";
+    let mut words = text.split(|c: char| c.is_whitespace() || ";,".contains(c));
+    words.any(|word| {
+        let flag = std::mem::replace(&mut before, word);
+        let (name, value) = match word.split_once('=') {
+            Some(pair) => pair,
+            None if flag.starts_with('-') => (flag, word),
+            None => return false,
+        };
+        let value = value.trim_matches(['"', '\'']);
+        let is_literal = !value.is_empty() && !value.starts_with(['-', '$', REFERENCE]);
+        is_literal && !name.contains("://") && names_a_secret(name)
+    })
+}
+
+/// True if a text beside a reference looks like a secret itself.
+fn is_secret_part(part: &str, is_named: bool) -> bool {
+    let mut words = part.split(|c: char| !c.is_alphanumeric());
+    let is_mixed = |word: &str| {
+        word.len() >= 6 && word.contains(char::is_alphabetic) && word.contains(char::is_numeric)
+    };
+    is_token(part) || holds_named_secret(part) || is_named && words.any(is_mixed)
+}
+
+/// True if the default of a reference is no secret, or too short for one.
+fn is_harmless_default(default: &str, is_named: bool) -> bool {
+    let is_word = SETTINGS
+        .split(' ')
+        .any(|it| default.eq_ignore_ascii_case(it));
+    let is_free = || is_setting(default) || is_plain(default) && !default.contains([':', '@']);
+    default.len() < 4 || is_word || !is_named && !is_token(default) && is_free()
+}
+
+/// True if the text after `-p` makes it a long flag, such as `-path` or `-projectId`.
+fn is_rest_of_flag(text: &str) -> bool {
+    let is_letter = |c: char| c.is_alphabetic() || c == '-' || c == '_';
+    text.is_empty() || text.starts_with(char::is_lowercase) && text.chars().all(is_letter)
+}
+
 /// True if a value is certainly no secret: a switch, a small number, a path, an address.
 fn is_setting(value: &str) -> bool {
     let is_number = value.len() <= 5 && value.chars().all(|c| c.is_ascii_digit());
@@ -295,7 +471,10 @@ fn is_setting(value: &str) -> bool {
         || is_address
         || SETTINGS.split(' ').any(|it| value.eq_ignore_ascii_case(it))
         || value.parse::<IpAddr>().is_ok()
-        || value.parse::<SocketAddr>().is_ok()
+        || value
+            .replacen("localhost", "127.0.0.1", 1)
+            .parse::<SocketAddr>()
+            .is_ok()
         || value.chars().all(|c| !c.is_alphanumeric())
 }
 
@@ -329,7 +508,7 @@ fn changes(text: &str) -> usize {
 }
 
 /// True if a word of a text looks like a token.
-fn is_token(text: &str) -> bool {
+pub fn is_token(text: &str) -> bool {
     let mut words = text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>|".contains(c));
     text.contains("-----BEGIN ") || words.any(is_token_word)
 }
@@ -387,8 +566,14 @@ mod tests {
             CG_X=https://h/p?key=1 → ${CG_X}
             CG_X=${OTHER} → ${OTHER}
             CG_TOKEN=${env:OTHER} → ${env:OTHER}
-            CG_TOKEN=${OTHER:-abc} → ${OTHER}
+            CG_TOKEN=${OTHER:-hunter} → ${OTHER}
+            CG_TOKEN=${OTHER:-x1} → ${OTHER:-x1}
+            CG_TOKEN=${OTHER:-none} → ${OTHER:-none}
+            CG_X=${MY_PASSWORD:-hunter} → ${MY_PASSWORD}
             CG_X=${OTHER:-info} → ${OTHER:-info}
+            CG_X=${OTHER:-eu-west-1} → ${OTHER:-eu-west-1}
+            CG_X=${OTHER:-me:pw@host} → ${OTHER}
+            CG_X=localhost:5432 → localhost:5432
             CG_X=debug → debug
             CG_X=8080 → 8080
             CG_X=/data/notes → /data/notes
@@ -397,6 +582,34 @@ mod tests {
         check(lines, |secrets, line| {
             let (name, value) = line.split_once('=').expect("a value");
             secrets.environment("s", name, value)
+        });
+    }
+
+    #[test]
+    fn text_around_references_stays() {
+        let lines = "
+            AUTH=Token ${CG_T} → Token ${CG_T}
+            AUTH=${SCHEME:-Basic} ${CG_T} → ${SCHEME:-Basic} ${CG_T}
+            CG_X=<${A}|${B:-2}> → <${A}|${B:-2}>
+            CG_DSN=Server=h;Password=${PW};Database=x → Server=h;Password=${PW};Database=x
+            CG_X=redis://me:${PW}@h:6379/0 → redis://me:${PW}@h:6379/0
+            CG_X=redis://me:hunter@${HOST}/0 → redis://me:${S_PASSWORD}@${HOST}/0
+            CG_X=redis://me:${PW:-a/b@c}@h/0 → redis://me:${PW}@h/0
+            CG_X=${BASE:-https://a.example/v1}/mcp → ${BASE:-https://a.example/v1}/mcp
+            CG_KEY=hunter2${A} → ${CG_KEY}${A}
+            CG_X=ghp_0123456789abcdef${A} → ${CG_X}${A}
+            CG_X=Server=h;Password=hunter;Database=${DB} → ${CG_X}${DB}";
+        check(lines, |secrets, line| {
+            let (name, value) = line.split_once('=').expect("a value");
+            secrets.environment("s", name, value)
+        });
+        let lines = "
+            Cookie: sid=${SID}; theme=dark → sid=${SID}; theme=dark
+            X-Key: ${A}.${B} → ${A}.${B}
+            Authorization: Bearer ${T:-hunter} → Bearer ${T}";
+        check(lines, |secrets, line| {
+            let (name, value) = line.split_once(": ").expect("a value");
+            secrets.header("cg-s", name, value)
         });
     }
 
@@ -451,10 +664,50 @@ mod tests {
             --timezone|America/New_York → --timezone|America/New_York
             /home/me/work-2024-12-31-notes → /home/me/work-2024-12-31-notes
             http://localhost:8080/mcp → http://localhost:8080/mcp";
+        check_arguments("x", lines);
+    }
+
+    /// Checks arguments of a program, separated by `|`.
+    #[track_caller]
+    fn check_arguments(program: &str, lines: &str) {
         check(lines, |secrets, line| {
             let arguments: Vec<String> = line.split('|').map(str::to_owned).collect();
-            secrets.arguments("cg", &arguments).join("|")
+            secrets.arguments("cg", program, &arguments).join("|")
         });
+    }
+
+    #[test]
+    fn short_flags_of_passwords_are_recognised() {
+        let lines = "
+            -p|swordfish → -p|${CG_P}
+            -pSwordfish → -p${CG_P}
+            -phunter2 → -p${CG_P}
+            -p|8080|-p8080|-p|127.0.0.1:80:80|-p|./out → -p|8080|-p8080|-p|127.0.0.1:80:80|-p|./out
+            -path|docs|-projectId|main → -path|docs|-projectId|main
+            -p|${PW} → -p|${PW}
+            -u|root:swordfish → -u|root:${CG_PASSWORD}
+            -uroot:swordfish → -uroot:${CG_PASSWORD}
+            --db-user=root:swordfish → --db-user=root:${CG_PASSWORD}
+            --login|root:${PW} → --login|root:${PW}
+            --user|1000:1000 → --user|1000:1000
+            --user|root → --user|root
+            --password=one:two → --password=${CG_PASSWORD}";
+        check_arguments("/usr/bin/x", lines);
+        let lines = "
+            -y|-p|some-package|cmd|-p|swordfish → -y|-p|some-package|cmd|-p|${CG_P}
+            exec|-p|some-package → exec|-p|some-package";
+        check_arguments("npx", lines);
+    }
+
+    #[test]
+    fn commands_in_arguments_keep_no_named_secret() {
+        let lines = "
+            -c|exec srv --token swordfish → -c|${CG_C}
+            -lc|API_KEY=swordfish npx srv → -lc|${CG_LC}
+            -c|srv --db https://h --password 'swordfish' → -c|${CG_C}
+            -c|API_KEY=${KEY} npx srv --port 80 → -c|API_KEY=${KEY} npx srv --port 80
+            -c|exec srv --verbose → -c|exec srv --verbose";
+        check_arguments("sh", lines);
     }
 
     #[test]
@@ -467,7 +720,10 @@ mod tests {
             https://a.example/mcp?mode=debug&x#y → https://a.example/mcp?mode=debug&x#y
             https://tok@a.example/mcp → https://${CG_PASSWORD}@a.example/mcp
             https://a.example/s/0123456789abcdef0123/mcp → https://a.example/s/${CG_TOKEN}/mcp
-            https://${HOST}/mcp → https://${HOST}/mcp";
+            https://${HOST}/mcp → https://${HOST}/mcp
+            ${BASE}/s/0123456789abcdef0123/mcp → ${BASE}/s/${CG_TOKEN}/mcp
+            https://a.example/mcp?q=x-${Q}&key=${KEY:-hunter} → https://a.example/mcp?q=x-${Q}&key=${KEY}
+            https://${U}:${PW:-p/w}@a.example/${TENANT:-main} → https://${U}:${PW:-p/w}@a.example/${TENANT:-main}";
         check(lines, |secrets, line| secrets.url("cg", line));
     }
 
