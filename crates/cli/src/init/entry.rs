@@ -209,6 +209,26 @@ fn split(command: &str) -> Result<(String, Vec<String>), String> {
     Ok((program.to_owned(), args))
 }
 
+/// A text that is equal for equal servers. Clients may have different limits of time for one.
+pub fn identity(found: &Found) -> String {
+    let mut secrets = Secrets::default();
+    let Ok(Entry {
+        mut entry,
+        only,
+        without,
+        ..
+    }) = convert(found, &mut secrets)
+    else {
+        return Value::from(found.entry.clone()).to_string();
+    };
+    if let Value::Object(entry) = &mut entry {
+        entry.retain(|key, _| key != "startTimeout" && key != "callTimeout");
+    }
+    let values = secrets.iter().map(|(name, it)| json!([name, it.value]));
+    let identity = json!([entry, values.collect::<Vec<Value>>(), only, without]);
+    identity.to_string().replace("${env:", "${")
+}
+
 /// The entry in one line, in the form of `callgate.json` and without secrets.
 pub fn shown(found: &Found) -> String {
     match convert(found, &mut Secrets::default()) {
@@ -291,7 +311,9 @@ mod tests {
             name: server.name,
             entry: server.entry,
             is_off: server.is_off,
+            is_unapproved: false,
             project: None,
+            also_in: Vec::new(),
         };
         convert(&found, &mut Secrets::default())
     }

@@ -133,7 +133,7 @@ fn candidates(folders: &Folders, args: &InitArgs) -> Vec<Found> {
     for unread in unread {
         print::warning(&one_line(&unread, usize::MAX));
     }
-    named_once(found)
+    named_once(found, folders)
 }
 
 /// True if tools that say they only read may be called without a question.
@@ -188,36 +188,51 @@ async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Resul
 /// The message if no client has a server.
 fn nothing_found(folders: &Folders, from: &[Client]) -> String {
     let clients = Client::value_variants().iter();
-    let clients = clients.filter(|it| from.is_empty() || from.contains(it));
-    let looked: Vec<String> = clients
-        .flat_map(|client| client.files())
-        .filter_map(|path| Some(folders.shown(&folders.path(path)?)))
-        .collect();
-    format!(
-        "no MCP server was found in {}; write a callgate.json, such as\n  \
-         {{ \"mcpServers\": {{ \"time\": {{ \"command\": \"uvx\", \"args\": [\"mcp-server-time\"] \
-         }} }} }}",
-        looked.join(", ")
-    )
+    let mut text = String::from("no MCP server was found in these files:\n");
+    for client in clients.filter(|it| from.is_empty() || from.contains(it)) {
+        let files = client.files().iter();
+        let files = files.filter_map(|path| Some(folders.shown(&folders.path(path)?)));
+        let files: Vec<String> = files.collect();
+        let (first, more) = files.split_at(files.len().min(2));
+        text += &format!("  {}: {}", client.name(), first.join(", "));
+        if !more.is_empty() {
+            text += &format!(" and {} more", more.len());
+        }
+        text.push('\n');
+    }
+    text + "write a callgate.json, such as\n  \
+            { \"mcpServers\": { \"time\": { \"command\": \"uvx\", \"args\": [\"mcp-server-time\"] } } }"
 }
 
-/// The servers, each once. Further servers with the same name get a number.
-fn named_once(found: Vec<Found>) -> Vec<Found> {
-    let mut once: Vec<Found> = Vec::new();
+/// The servers, each once. Different servers with the same name get a number.
+fn named_once(found: Vec<Found>, folders: &Folders) -> Vec<Found> {
+    // The place that counts for a server of several clients.
+    let rank = |it: &Found| (is_in_use(it), !folders.is_of_project(&it.file));
+    let mut once: Vec<(String, String, Found)> = Vec::new();
     for mut server in found {
-        let is_same = |it: &Found| it.entry == server.entry && it.name == server.name;
-        if once.iter().any(is_same) {
+        let (name, identity) = (server.name.clone(), entry::identity(&server));
+        let is_same = |(its_name, its_identity, _): &&mut (String, String, Found)| {
+            *its_name == name && *its_identity == identity
+        };
+        if let Some((.., known)) = once.iter_mut().find(is_same) {
+            if rank(&server) > rank(known) {
+                server.name.clone_from(&known.name);
+                server.also_in = std::mem::take(&mut known.also_in);
+                std::mem::swap(known, &mut server);
+            }
+            if !known.also_in.contains(&server.client) {
+                known.also_in.push(server.client);
+            }
             continue;
         }
-        let name = server.name.clone();
         let mut number = 2;
-        while once.iter().any(|it| it.name == server.name) {
+        while once.iter().any(|(.., it)| it.name == server.name) {
             server.name = format!("{name}-{number}");
             number += 1;
         }
-        once.push(server);
+        once.push((name, identity, server));
     }
-    once
+    once.into_iter().map(|(.., server)| server).collect()
 }
 
 /// The servers that the person or the flags choose.
@@ -236,15 +251,17 @@ async fn chosen(
             );
         }
     }
-    let text = listing(all, folders);
     match dialogue {
         Some(dialogue) => {
-            dialogue.show(&text).await?;
+            dialogue.show(&listing(all, folders)).await?;
             chosen_by_person(all, dialogue).await
         }
         None => {
-            print::out(&harmless(&text))?;
-            Ok(chosen_by_flags(all, folders, args))
+            let chosen = chosen_by_flags(all, folders, args);
+            let is_named = !args.servers.is_empty();
+            let shown = if is_named { &chosen[..] } else { all };
+            print::out(&harmless(&listing(shown, folders)))?;
+            Ok(chosen)
         }
     }
 }
@@ -253,8 +270,14 @@ async fn chosen(
 fn listing(all: &[Found], folders: &Folders) -> String {
     let mut text = String::from("┌ MCP servers of other clients:\n");
     for (index, server) in all.iter().enumerate() {
+        let also = server.also_in.iter().filter(|it| **it != server.client);
+        let also: Vec<&str> = also.map(|it| it.name()).collect();
+        let also = match &also[..] {
+            [] => String::new(),
+            clients => format!("; also in {}", clients.join(", ")),
+        };
         let mut line = format!(
-            "{} {}  ({}, {})",
+            "{} {}  ({}, {}{also})",
             index + 1,
             one_line(&server.name, SHOWN),
             server.client.name(),
@@ -263,7 +286,9 @@ fn listing(all: &[Found], folders: &Folders) -> String {
         if let Some(project) = &server.project {
             line += &format!(" of project {}", one_line(project, SHOWN));
         }
-        if server.is_off {
+        if server.is_unapproved {
+            line += " not approved in Claude Code";
+        } else if server.is_off {
             line += " turned off";
         }
         let entry = one_line(&entry::shown(server), usize::MAX);
@@ -286,8 +311,8 @@ fn chosen_by_flags(all: &[Found], folders: &Folders, args: &InitArgs) -> Vec<Fou
     }
     // Files of the project may be another author's, so --yes does not include them.
     let (unseen, taken): (Vec<&Found>, Vec<&Found>) = servers
-        .filter(|it| is_in_use(it))
-        .partition(|it| folders.is_of_project(&it.file));
+        .filter(|it| is_in_use(it) || it.is_unapproved && it.project.is_none())
+        .partition(|it| it.is_unapproved || folders.is_of_project(&it.file));
     if !unseen.is_empty() {
         let names: Vec<&str> = unseen.iter().map(|it| it.name.as_str()).collect();
         print::warning(&format!(
@@ -324,7 +349,7 @@ fn converted(chosen: &[Found], folders: &Folders, secrets: &mut Secrets) -> Vec<
         match entry::convert(server, secrets) {
             Ok(entry) => {
                 if !entry.passed_over.is_empty() {
-                    let keys = one_line(&entry.passed_over.join(", "), SHOWN);
+                    let keys = entry.passed_over.join(", ");
                     print::warning(&format!("server {name}: not taken over: {keys}"));
                 }
                 entries.push((server.name.clone(), entry));
@@ -420,13 +445,16 @@ async fn permissions(
         let of_server = |(tool, _): &&(ToolInfo, bool)| tool.server == *name && counts(entry);
         let mut known = tools.iter().filter(of_server).peekable();
         if known.peek().is_none() {
-            if entry.is_limited() {
+            if !entry.only.is_empty() {
                 print::warning(&format!(
-                    "server {}: it did not start, and its client leaves out some of its tools; \
-                     write these under \"permissions\", \"deny\"",
+                    "server {}: its client uses only some of its tools; it did not start, so all \
+                     of them are asked about; write those that are not used under \
+                     \"permissions\", \"deny\"",
                     one_line(name, SHOWN)
                 ));
             }
+            let left_out = entry.without.iter().filter(|tool| !tool.is_empty());
+            deny.extend(left_out.map(|tool| format!("{name}/{tool}")));
             ask.push(format!("{}*", function_prefix(name)));
         }
         for (tool, only_reads) in known {

@@ -1,7 +1,9 @@
 //! Finds the servers in the configurations of other clients.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use callgate::config::MAX_BYTES;
 use callgate::config::foreign::Section;
 use clap::ValueEnum as _;
 use serde_json::{Map, Value};
@@ -18,11 +20,16 @@ pub struct Found {
     pub entry: Map<String, Value>,
     /// True if the client does not use it.
     pub is_off: bool,
+    /// True if Claude Code does not use it because the person has not approved it there.
+    pub is_unapproved: bool,
     /// The folder of the project that it is for, if that is not the current one.
     pub project: Option<String>,
+    /// The other clients that have the same server.
+    pub also_in: Vec<Client>,
 }
 
-/// The servers of the given clients, by default of all, and why some files were not read.
+/// The servers of the given clients, by default of all, and why files or parts of them were not
+/// read.
 pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     for client in Client::value_variants() {
@@ -36,14 +43,42 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
                 continue;
             }
             match folders.sections(*client, &file) {
-                Ok(read) => sections.extend(read.into_iter().map(|it| (file.clone(), it))),
-                Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
+                Ok(read) => {
+                    let warnings = read.iter().flat_map(warnings);
+                    unread.extend(warnings.map(|it| format!("{}: {it}", folders.shown(&file))));
+                    sections.extend(read.into_iter().map(|it| (file.clone(), it)));
+                }
+                Err(error) => unread.push(format!("{}: {}", folders.shown(&file), why(&error))),
             }
         }
         collect(*client, &sections, folders, &mut found);
     }
     found.retain(|it| !is_callgate(&it.entry));
     (found, unread)
+}
+
+/// The warnings about settings, which name the project that they are for.
+fn warnings(section: &Section) -> impl Iterator<Item = String> {
+    let project = section.project.as_ref();
+    let of = project.map_or_else(String::new, |it| format!("project {it}: "));
+    let warnings = section.warnings.iter();
+    warnings.map(move |warning| format!("{of}{warning}"))
+}
+
+/// Why a file was not read, and what to do.
+fn why(error: &anyhow::Error) -> String {
+    let kind = error
+        .downcast_ref::<std::io::Error>()
+        .map(std::io::Error::kind);
+    match kind {
+        Some(ErrorKind::FileTooLarge) => format!(
+            "it is over {} MiB, and its servers are left out; copy them to the \"mcpServers\" of a \
+             callgate.json by hand",
+            MAX_BYTES >> 20
+        ),
+        Some(ErrorKind::InvalidData) => format!("{error:#}; save it as UTF-8"),
+        _ => format!("{error:#}"),
+    }
 }
 
 /// Collects the servers in the files of one client. Of servers with one name, the first counts.
@@ -59,38 +94,33 @@ fn collect(
         let (file, of_file) = section;
         let settings = [&here[..], &[section]].concat();
         for server in &of_file.servers {
+            let refuses = |(_, it): &&(PathBuf, Section)| it.is_off(&server.name);
+            let is_off = server.is_off || settings.iter().any(refuses);
+            let is_unapproved = !is_off
+                && client == Client::ClaudeCode
+                && file.ends_with(".mcp.json")
+                && !is_approved(&settings, folders, &server.name);
             found.push(Found {
                 client,
                 file: file.clone(),
                 name: server.name.clone(),
                 entry: server.entry.clone(),
-                is_off: server.is_off || turns_off(&settings, folders, &server.name, file),
+                is_off: is_off || is_unapproved,
+                is_unapproved,
                 project: of_file.project.clone(),
+                also_in: Vec::new(),
             });
         }
     }
 }
 
-/// True if settings, each with its file, turn off a server of this file. In files of the project,
-/// which may be another author's, refusals count and approvals do not.
-fn turns_off(
-    settings: &[&(PathBuf, Section)],
-    folders: &Folders,
-    server: &str,
-    file: &Path,
-) -> bool {
-    if settings.iter().any(|(_, it)| it.is_off(server)) {
-        return true;
-    }
-    // Servers of a project wait until a person approves them.
-    let own = settings.iter();
-    let own = own.filter(|(file, _)| !folders.is_of_project(file));
-    let own: Vec<&Section> = own.map(|(_, it)| it).collect();
-    let approved: Vec<&String> = own.iter().flat_map(|it| &it.approved).collect();
-    file.ends_with(".mcp.json")
-        && !approved.is_empty()
-        && !own.iter().any(|it| it.approves_all)
-        && !approved.iter().any(|it| *it == server)
+/// True if settings of Claude Code, each with its file, approve a server of the project. Those in
+/// files of the project, which may be another author's, do not count.
+fn is_approved(settings: &[&(PathBuf, Section)], folders: &Folders, server: &str) -> bool {
+    let mut own = settings
+        .iter()
+        .filter(|(file, _)| !folders.is_of_project(file));
+    own.any(|(_, it)| it.approves_all || it.approved.iter().any(|it| it == server))
 }
 
 /// True if an entry starts Callgate itself.
