@@ -232,18 +232,202 @@ fn servers_disabled_in_the_project_are_not_imported() {
     assert_eq!(ran.code, 0, "{ran:?}");
     // The project's file may be from a different author, so its servers are taken only by name.
     assert_eq!(person.servers(), ["mine", "older"], "{ran:?}");
-    for (name, is_off) in [
-        ("approved", false),
-        ("refused", true),
-        ("pending", true),
-        ("local", true),
+    for (name, state) in [
+        ("approved", ""),
+        ("refused", " turned off"),
+        ("pending", " not approved in Claude Code"),
+        ("local", " turned off"),
     ] {
-        let line = format!(
-            " {name}  (Claude Code, .mcp.json){}\n",
-            if is_off { " turned off" } else { "" }
-        );
+        let line = format!(" {name}  (Claude Code, .mcp.json){state}\n");
         assert!(ran.stdout.contains(&line), "{name}: {}", ran.stdout);
     }
+}
+
+#[test]
+fn unapproved_servers_of_a_project_are_left_out() {
+    for settings in [
+        "",
+        r#""enabledMcpjsonServers": []"#,
+        r#""enabledMcpjsonServers": ["other"]"#,
+        r#""enableAllProjectMcpServers": false"#,
+    ] {
+        let person = Person::new();
+        person.has(".mcp.json", &ONE.replace("log", "cloned"));
+        let claude = format!(r#"{{ "projects": {{ "PROJECT": {{ {settings} }} }} }}"#);
+        person.has("~/.claude.json", &claude);
+        // A cloned repository may bring its own approvals.
+        let theirs = r#"{ "enableAllProjectMcpServers": true }"#;
+        person.has(".claude/settings.json", theirs);
+        person.has(
+            "~/.cursor/mcp.json",
+            &ONE.replacen(" }", r#", "args": ["-v"] }"#, 1),
+        );
+        let ran = person.init(&["--yes"]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        let said = " cloned  (Claude Code, .mcp.json) not approved in Claude Code\n";
+        assert!(ran.stdout.contains(said), "{settings}: {ran:#?}");
+        assert!(
+            ran.stderr.contains("left out: cloned"),
+            "{settings}: {ran:#?}"
+        );
+        assert_eq!(person.servers(), ["log"]);
+        let mut session = person.at_terminal(&["--force", "--read-only", "ask"]);
+        session.exp_string("[n] none: ").expect("the question");
+        session.send_line("all").expect("answer");
+        session.exp_eof().expect("the end");
+        assert_eq!(person.servers(), ["log"], "{settings}");
+    }
+}
+
+#[test]
+fn equal_servers_of_clients_become_one() {
+    let person = Person::new();
+    person.has(
+        "~/.claude.json",
+        r#"{ "mcpServers": {
+            "notes": { "type": "stdio", "command": "LOGGING", "args": ["-n"], "env": {} },
+            "web": { "type": "http", "url": "http://127.0.0.1:1/mcp", "headers": { "X-Team": "${CG_T}" } } } }"#,
+    );
+    person.has(
+        "~/.cursor/mcp.json",
+        r#"{ "mcpServers": {
+            "notes": { "command": "LOGGING", "args": ["-n"], "cwd": null, "disabled": false },
+            "web": { "url": "http://127.0.0.1:1/mcp", "headers": { "X-Team": "${env:CG_T}" } } } }"#,
+    );
+    person.has(
+        "~/.codex/config.toml",
+        "[mcp_servers.notes]\ncommand = \"LOGGING\"\nargs = [\"-n\"]\nstartup_timeout_sec = 20\n",
+    );
+    person.has(
+        "~/.gemini/settings.json",
+        r#"{ "mcpServers": {
+            "notes": { "command": "LOGGING", "args": ["-other"], "trust": true },
+            "web": { "httpUrl": "http://127.0.0.1:1/mcp", "headers": { "X-Team": "$CG_T" } } } }"#,
+    );
+    person.has(
+        "~/.codeium/windsurf/mcp_config.json",
+        r#"{ "mcpServers": { "notes": { "command": "LOGGING -n", "alwaysAllow": [] } } }"#,
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(person.servers(), ["notes", "web", "notes-2"], "{ran:#?}");
+    for line in [
+        " notes  (Claude Code, ~/.claude.json; also in Cursor, Codex, Windsurf)\n",
+        " web  (Claude Code, ~/.claude.json; also in Cursor, Gemini CLI)\n",
+        " notes-2  (Gemini CLI, ~/.gemini/settings.json)\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn own_entry_counts_before_the_projects() {
+    let person = Person::new();
+    person.has(".cursor/mcp.json", ONE);
+    person.has(
+        "~/.codeium/windsurf/mcp_config.json",
+        &ONE.replacen(" }", r#", "env": {} }"#, 1),
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(person.servers(), ["log"]);
+    let line = " log  (Windsurf, ~/.codeium/windsurf/mcp_config.json; also in Cursor)\n";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+}
+
+#[test]
+fn only_named_servers_are_shown() {
+    let person = Person::new();
+    person.has(
+        "~/.cursor/mcp.json",
+        r#"{ "mcpServers": { "log": { "command": "LOGGING" }, "unwanted": { "command": "x" } } }"#,
+    );
+    let ran = person.init(&["--server", "log"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stdout.contains("1 log  (Cursor"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("unwanted"), "{}", ran.stdout);
+}
+
+#[test]
+fn texts_around_references_reach_the_server() {
+    let person = Person::new();
+    person.has(
+        "~/.gemini/settings.json",
+        r#"{ "mcpServers": { "queue": { "command": "LOGGING",
+            "args": ["--url=amqp://me:$CG_PW@broker/v", "X-Auth: Token $CG_AUTH"],
+            "env": { "AUTH": "Token $CG_AUTH", "LIST": "[${CG_A:-3}|$CG_B]" } } } }"#,
+    );
+    person.has(
+        ".vscode/mcp.json",
+        r#"{ "inputs": [{ "id": "cg-zone", "type": "promptString", "default": "eu-north-1" }],
+            "servers": { "zones": { "url": "http://127.0.0.1:1/${input:cg-zone}/mcp",
+                "headers": { "X-Token": "v2:${env:CG_AUTH}" }, "envFile": ".env" } } }"#,
+    );
+    let ran = person.init(&["--server", "queue", "--server", "zones"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let servers = person.config()["mcpServers"].take();
+    for (member, expected) in cases(
+        r#"
+        "/queue/args" → ["--url=amqp://me:${CG_PW}@broker/v", "X-Auth: Token ${CG_AUTH}"]
+        "/queue/env" → { "AUTH": "Token ${CG_AUTH}", "LIST": "[${CG_A:-3}|${CG_B}]" }
+        "/zones/url" → "http://127.0.0.1:1/${CG_ZONE:-eu-north-1}/mcp"
+        "/zones/headers" → { "X-Token": "v2:${env:CG_AUTH}" }"#,
+    ) {
+        let member = member.as_str().expect("a pointer");
+        let expected: Value = serde_json::from_str(expected).expect("JSON");
+        assert_eq!(servers.pointer(member), Some(&expected), "{member}");
+    }
+    let said = "server zones: not taken over: envFile (name that file as the \"envFile\" of";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+}
+
+#[test]
+fn secrets_in_commands_stay_out() {
+    let person = Person::new();
+    person.has(
+        "~/.cursor/mcp.json",
+        r#"{ "mcpServers": { "log": { "command": "LOGGING" },
+            "one": { "command": "cg-one --api-key swordfish" },
+            "two": { "command": "CG_KEY=swordfish cg-two" },
+            "three": { "command": "cg-three", "args": ["-pSwordfish", "--user", "me:swordfish"] },
+            "four": { "command": "sh", "args": ["-c", "exec cg-four --token swordfish"] } } }"#,
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(person.servers(), ["log", "one", "three", "four"]);
+    let refused = "server two is left out: its \"command\" holds more than a program; write";
+    assert!(ran.stderr.contains(refused), "{}", ran.stderr);
+    let said = format!("{}{}{}", ran.stdout, ran.stderr, person.config());
+    assert!(!said.to_lowercase().contains("swordfish"), "{said}");
+}
+
+#[test]
+fn excluded_tools_of_a_stopped_server_are_denied() {
+    let person = Person::new();
+    person.has(
+        "~/.gemini/settings.json",
+        r#"{ "mcpServers": { "log": { "command": "LOGGING" },
+            "mail": { "command": "/nonexistent/mail", "excludeTools": ["send mail", "purge"] },
+            "disk": { "command": "/nonexistent/disk", "includeTools": ["df"] } } }"#,
+    );
+    person.has(
+        "~/.codex/config.toml",
+        "[mcp_servers.box]\ncommand = \"/nonexistent/box\"\ndisabled_tools = [\"wipe\"]\n",
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let permissions = person.config()["permissions"].take();
+    let deny = json!(["box/wipe", "mail/send mail", "mail/purge"]);
+    assert_eq!(permissions["deny"], deny);
+    let ask = json!(["box_*", "log_*", "mail_*", "disk_*"]);
+    assert_eq!(permissions["ask"], ask);
+    let said = "server disk: its client uses only some of its tools; it did not start";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(
+        !ran.stderr.contains("server mail: its client"),
+        "{}",
+        ran.stderr
+    );
 }
 
 /// Answers the questions about servers, one secret, and tools to call without approval.
@@ -292,6 +476,8 @@ fn force_replaces_existing_file_and_keeps_a_backup() {
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
     assert!(ran.stderr.contains("~/.cursor/mcp.json"), "{ran:#?}");
+    let mut lines = ran.stderr.lines();
+    assert!(lines.all(|line| line.len() <= 100), "{ran:#?}");
     person.has("~/.cursor/mcp.json", ONE);
     let ran = person.init(&[]);
     assert_eq!(ran.code, 2, "{ran:#?}");
@@ -349,12 +535,63 @@ fn unreadable_client_file_does_not_hide_others() {
 }
 
 #[test]
+fn misshapen_files_are_named_and_stop_no_other() {
+    use std::os::unix::fs::symlink;
+    let person = Person::new();
+    let claude = person.has("~/.claude.json", "{}");
+    let large = fs::File::options().write(true).open(claude);
+    large.expect("a file").set_len(65 << 20).expect("a length");
+    let desktop = person.has("~/.config/Claude/claude_desktop_config.json", "");
+    let utf16: Vec<u8> = "\u{feff}{}"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    fs::write(desktop, utf16).expect("write");
+    person.has("~/.cursor/mcp.json", r#"[{ "mcpServers": {} }]"#);
+    person.has(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": [{ "command": "x" }] }"#,
+    );
+    person.has(
+        "~/.config/zed/settings.json/note",
+        "a folder in place of a file",
+    );
+    let ring = person.has("~/.codeium/windsurf/note", "");
+    let ring = ring.with_file_name("mcp_config.json");
+    symlink("mcp_config.json", &ring).expect("a link");
+    person.has(
+        "~/.config/Code/User/mcp.json",
+        r#"{ "servers": { "text": "npx x", "nil": null, "": {}, "log": { "command": "LOGGING" },
+            "log": { "command": "LOGGING", "env": { "A": "1", "A": "2" } } } }"#,
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    for said in [
+        "~/.claude.json: it is over 64 MiB, and its servers are left out; copy them to",
+        "claude_desktop_config.json: it is not UTF-8 text; save it as UTF-8",
+        "~/.cursor/mcp.json: its settings must be an object, and are an array",
+        ".gemini/settings.json: \"mcpServers\" must be an object with servers, and is an array",
+        "zed/settings.json: it is a folder",
+        "windsurf/mcp_config.json",
+        "Code/User/mcp.json: server \"text\" must be an object, and is a string",
+        "server \"nil\" must be an object, and is null",
+        "a server with an empty name is left out; give it a name",
+        "server \"log\" is there twice; remove one",
+        "\"A\" of server \"log\" is there twice; remove one",
+    ] {
+        let mut warnings = ran.stderr.lines();
+        let is_said = warnings.any(|it| it.starts_with("warning: ") && it.contains(said));
+        assert!(is_said, "{said}: {}", ran.stderr);
+    }
+    assert_eq!(person.servers(), ["log"]);
+}
+
+#[test]
 fn a_server_with_a_mistake_stops_no_other() {
     for (name, entry) in [
         ("br", r#"{ "command": "x", "args": ["${unclosed"] }"#),
         ("ur", r#"{ "url": "not a url" }"#),
         ("no", "{}"),
-        ("", r#"{ "command": "x" }"#),
     ] {
         let person = Person::new();
         let servers = format!(r#"{name:?}: {entry}, "log": {{ "command": "LOGGING" }}"#);

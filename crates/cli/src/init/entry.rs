@@ -47,8 +47,9 @@ const WRONG_TYPE: &str = "a value in it, such as \"args\" or \"env\", is not of 
 /// Why an entry with this command is refused.
 const NO_PROGRAM: &str = "its \"command\" holds more than a program; write the program alone \
                           there, and each argument into \"args\"";
-const ENV_FILE: &str = "envFile (name each variable of that file under \"env\", as in \"NAME\": \
-                        \"${NAME}\")";
+/// A key that is not taken over, with advice.
+const ENV_FILE: &str = "envFile (name that file as the \"envFile\" of callgate.json, and each of its \
+                        variables under \"env\", as in \"NAME\": \"${NAME}\")";
 
 /// The maximum number of characters shown of a key.
 const KEY: usize = 40;
