@@ -86,7 +86,11 @@ fn call_command_prints_result_or_argument_error() {
     for (arguments, code, phrase) in [
         (r#"{"title":"Mine"}"#, 0, r#"{"issueId":"ISSUE-1","url":"#),
         (r#"{"title":"\t"}"#, 1, "an issue needs a title"),
-        ("{}", 2, "was not called: the value: \"title\" is a required property"),
+        (
+            "{}",
+            2,
+            "was not called: the value: \"title\" is a required property",
+        ),
         ("[1]", 2, "must be a JSON object"),
         ("{", 2, "the arguments are not JSON: EOF"),
     ] {

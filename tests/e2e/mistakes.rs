@@ -151,7 +151,6 @@ fn unwritable_output_ends_with_exit_code_one() {
     let full = std::fs::File::create("/dev/full").expect("a device");
     let ran = bench.command(&["run", "script.ts"]).stdout(full).output();
     let ran = callgate_tests::Ran::from(ran.expect("it runs"));
-    let said =
-        "error: could not write to standard output: No space left on device (os error 28)\n";
+    let said = "error: could not write to standard output: No space left on device (os error 28)\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (1, said));
 }

@@ -127,7 +127,10 @@ fn errors_and_warnings_go_to_standard_error() {
         assert_eq!((code, printed), (0, (stdout, stderr)), "{script}");
     }
     let traced = bench.run("console.trace('here')", &[]);
-    assert!(traced.stderr.starts_with("Trace: here\n    at "), "{traced:?}");
+    assert!(
+        traced.stderr.starts_with("Trace: here\n    at "),
+        "{traced:?}"
+    );
     // A report has one text, in the order of printing.
     let script = "console.warn('a'); console.log('b'); console.error('c')";
     let ran = bench.run(script, &["--json"]);
@@ -211,7 +214,10 @@ fn long_value_is_indented_at_a_terminal() {
     for (value, lines) in [
         (rows, "[\r\n  {\r\n    \"number\": 0.5\r\n  },\r\n"),
         (text, "a, b: {\",\r\n  \"none\": []\r\n}\r\n"),
-        ("{ short: [1, { deep: null }] }", "{\"short\":[1,{\"deep\":null}]}\r\n"),
+        (
+            "{ short: [1, { deep: null }] }",
+            "{\"short\":[1,{\"deep\":null}]}\r\n",
+        ),
     ] {
         bench.write("script.ts", &format!("return {value}"));
         let mut session = at_terminal(&bench, &["run", "--check=off", "script.ts"]);

@@ -42,15 +42,30 @@ fn program(bench: &Workbench, name: &str) -> Command {
 #[test]
 fn words_after_the_script_are_its_arguments() {
     let bench = Workbench::empty();
-    bench.write("args.ts", "const all: readonly string[] = mcp.args; return [...all]");
+    bench.write(
+        "args.ts",
+        "const all: readonly string[] = mcp.args; return [...all]",
+    );
     for (words, expected) in [
         (&["args.ts"][..], json!([])),
-        (&["args.ts", "a", "--timeout", "5s", "b c"], json!(["a", "b c"])),
-        (&["args.ts", "--", "--timeout", "-", "--", ""], json!(["--timeout", "-", "--", ""])),
+        (
+            &["args.ts", "a", "--timeout", "5s", "b c"],
+            json!(["a", "b c"]),
+        ),
+        (
+            &["args.ts", "--", "--timeout", "-", "--", ""],
+            json!(["--timeout", "-", "--", ""]),
+        ),
         (&["--", "args.ts", "--json"], json!(["--json"])),
         (&["args.ts", "1", "--dry-run"], json!(["1"])),
-        (&["-e", "return mcp.args", "args.ts", "é"], json!(["args.ts", "é"])),
-        (&["--eval", "return mcp.args", "--", "", "-e"], json!(["", "-e"])),
+        (
+            &["-e", "return mcp.args", "args.ts", "é"],
+            json!(["args.ts", "é"]),
+        ),
+        (
+            &["--eval", "return mcp.args", "--", "", "-e"],
+            json!(["", "-e"]),
+        ),
     ] {
         let ran = bench.callgate(&[&["run", "--json", "--check=require"], words].concat());
         assert_eq!(value(&ran), expected, "{words:?}");
@@ -77,7 +92,11 @@ fn arguments_are_bounded() {
     let words = vec!["a"; 10_001];
     let ran = bench.callgate(&[&["run", "-e", "return 1"], &words[..]].concat());
     assert_eq!(ran.code, 4, "{}", ran.stderr);
-    assert!(ran.stderr.contains("10001 arguments in mcp.args"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("10001 arguments in mcp.args"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -101,16 +120,26 @@ fn script_with_interpreter_line_is_a_program() {
 #[test]
 fn standard_input_is_data_of_a_script_that_names_it() {
     let bench = Workbench::empty();
-    bench.write("count.ts", "return mcp.stdin.trim().split('\\n').length + mcp.args.length");
+    bench.write(
+        "count.ts",
+        "return mcp.stdin.trim().split('\\n').length + mcp.args.length",
+    );
     let ran = with_input(&bench, &["run", "count.ts", "x", "--json"], b"a\nb\nc\n");
     assert_eq!(value(&ran), 4);
     let code = "const { stdin } = mcp; return [stdin, stdin.length]";
-    let ran = with_input(&bench, &["run", "--json", "-e", code], "é\u{feff}€".as_bytes());
+    let ran = with_input(
+        &bench,
+        &["run", "--json", "-e", code],
+        "é\u{feff}€".as_bytes(),
+    );
     assert_eq!(value(&ran), json!(["é\u{feff}€", 3]));
     // The script itself, or nothing, is on standard input.
     let report = bench.report("return [mcp.stdin]", &[]);
     assert_eq!(report["value"]["json"], json!([""]), "{report:#}");
-    assert_eq!(value(&bench.callgate(&["run", "--json", "-e", code])), json!(["", 0]));
+    assert_eq!(
+        value(&bench.callgate(&["run", "--json", "-e", code])),
+        json!(["", 0])
+    );
 }
 
 #[test]
@@ -119,11 +148,17 @@ fn standard_input_is_left_to_a_shell_loop() {
     bench.write("lines.txt", "one\ntwo\n");
     let line = "while read -r word; do \"$0\" run -e \"$SCRIPT\" \"$word\"; done < lines.txt";
     for (script, expected) in [
-        ("console.log(mcp.args[0], 'stdin')", "one stdin\ntwo stdin\n"),
+        (
+            "console.log(mcp.args[0], 'stdin')",
+            "one stdin\ntwo stdin\n",
+        ),
         ("console.log(mcp.args[0], mcp.stdin.trim())", "one two\n"),
     ] {
         let mut command = program(&bench, "sh");
-        command.args(["-c", line]).arg(host::program()).env("SCRIPT", script);
+        command
+            .args(["-c", line])
+            .arg(host::program())
+            .env("SCRIPT", script);
         let ran = Ran::from(command.output().expect("start a shell"));
         assert_eq!(ran.stdout, expected, "{ran:#?}");
     }
@@ -142,7 +177,11 @@ fn unusable_standard_input_is_refused() {
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     }
     let most = vec![b'x'; 16 << 20];
-    let ran = with_input(&bench, &["run", "--json", "-e", "return mcp.stdin.length"], &most);
+    let ran = with_input(
+        &bench,
+        &["run", "--json", "-e", "return mcp.stdin.length"],
+        &most,
+    );
     assert_eq!(value(&ran), 16 << 20);
 }
 
@@ -150,7 +189,10 @@ fn unusable_standard_input_is_refused() {
 fn ctrl_c_ends_the_wait_for_standard_input() {
     let bench = Workbench::empty();
     let mut command = bench.command(&["run", "--json", "-e", "return mcp.stdin"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("start callgate");
     let mut stdin = child.stdin.take().expect("a pipe");
     // More than a pipe holds, so that the command is reading when all is written.
@@ -174,11 +216,17 @@ fn sent(bench: &Workbench, words: &[&str]) -> Value {
 fn pairs_of_a_call_follow_the_schema() {
     let bench = Workbench::new(json!({ "odd": odd("many") }));
     assert_eq!(
-        sent(&bench, &["query=17", "project=", "page=4", r#"labels=["a"]"#]),
+        sent(
+            &bench,
+            &["query=17", "project=", "page=4", r#"labels=["a"]"#]
+        ),
         json!({ "query": "17", "project": "", "page": 4, "labels": ["a"] })
     );
     assert_eq!(
-        sent(&bench, &["project=x=y", "query=null", "labels:=[]", "state=open"]),
+        sent(
+            &bench,
+            &["project=x=y", "query=null", "labels:=[]", "state=open"]
+        ),
         json!({ "project": "x=y", "query": "null", "labels": [], "state": "open" })
     );
 }
@@ -197,8 +245,14 @@ fn wrong_arguments_of_a_call_are_not_sent() {
             &["\"projekt\"; did you mean \"project\"?"][..],
         ),
         (&["query=a", "project=b", "page=0"], &["/page: "]),
-        (&["query=a", "project=b", "page=soon"], &["/page: ", "\"integer\""]),
-        (&[r#"{"query":7,"project":"b"}"#], &["/query: ", "\"string\""]),
+        (
+            &["query=a", "project=b", "page=soon"],
+            &["/page: ", "\"integer\""],
+        ),
+        (
+            &[r#"{"query":7,"project":"b"}"#],
+            &["/query: ", "\"string\""],
+        ),
         (&[], &["\"query\" is a required property"]),
         (&["query"], &["\"query\" is no pair", "path=README.md"]),
     ] {

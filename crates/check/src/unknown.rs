@@ -169,7 +169,10 @@ fn is_parameter(name: &str, script: &str) -> bool {
         let before = script.get(..at).unwrap_or_default().trim_end();
         let parameters = match before.strip_suffix(')') {
             Some(inside) => inside.rsplit_once('(').map_or(inside, |(_, list)| list),
-            None => before.rsplit([' ', '(', ',', '=', '\n']).next().unwrap_or(before),
+            None => before
+                .rsplit([' ', '(', ',', '=', '\n'])
+                .next()
+                .unwrap_or(before),
         };
         let mut names = parameters.split(',').filter_map(|it| word(it.trim_start()));
         names.any(|(parameter, _)| parameter == name)

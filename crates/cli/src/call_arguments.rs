@@ -211,7 +211,10 @@ mod tests {
             ("either=5", r#"{"either":"5"}"#),
             ("either:=5", r#"{"either":5}"#),
             ("unknown=a=b", r#"{"unknown":"a=b"}"#),
-            ("id:=123456789012345678901", r#"{"id":123456789012345678901}"#),
+            (
+                "id:=123456789012345678901",
+                r#"{"id":123456789012345678901}"#,
+            ),
         ] {
             assert_eq!(object_of(&[word], &schema), expected, "{word}");
         }
@@ -228,7 +231,10 @@ mod tests {
             (&["=1"], "has no name"),
             (&[":=1"], "has no name"),
             (&["a=1", "a:=2"], "\"a\" is given twice"),
-            (&["when:=today"], "when:= takes JSON; for a text, write when=TEXT"),
+            (
+                &["when:=today"],
+                "when:= takes JSON; for a text, write when=TEXT",
+            ),
             (&["{\"a\":}"], "the arguments are not JSON"),
         ] {
             let error = read(words).err().expect("an error");

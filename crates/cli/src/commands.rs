@@ -97,7 +97,11 @@ fn without_command() -> anyhow::Result<u8> {
 
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let config = setup::configuration(config).await?;
-    let Program { source, name, words } = setup::program(&args)?;
+    let Program {
+        source,
+        name,
+        words,
+    } = setup::program(&args)?;
     let limits = setup::run_limits(config.as_ref(), &args.limits);
     let mut request = RunRequest::new(source.as_str())
         .name(name)
@@ -339,7 +343,6 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     print::out(&text)?;
     Ok(0)
 }
-
 
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let config = setup::required_configuration(config).await?;

@@ -251,7 +251,12 @@ mod tests {
             (0, "", "running", "running"),
             (1, "", "running, 1 done", "running: 1 call done"),
             (40, "", "running, 40 done", "running: 40 calls done"),
-            (2, "starting crm, wiki", "running, 2 done", "starting crm, wiki"),
+            (
+                2,
+                "starting crm, wiki",
+                "running, 2 done",
+                "starting crm, wiki",
+            ),
         ] {
             let live = LiveLine {
                 done,

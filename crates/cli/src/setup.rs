@@ -503,7 +503,11 @@ pub fn program(args: &RunArgs) -> anyhow::Result<Program> {
     let Some(code) = &args.eval else {
         let (source, name) = script(Path::new(file.unwrap_or_default()))?;
         let words = args.args.clone();
-        return Ok(Program { source, name, words });
+        return Ok(Program {
+            source,
+            name,
+            words,
+        });
     };
     // The first word is not a file then.
     let first = file.map(|word| word.to_str().context("an argument is not UTF-8 text"));

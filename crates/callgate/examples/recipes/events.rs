@@ -11,7 +11,10 @@ pub async fn run(builder: GateBuilder) -> Result<(), Box<dyn Error>> {
     let request = RunRequest::new(script).on_event(|event| match event {
         Event::CallStarted { function, .. } => println!("{function} …"),
         Event::CallEnded { function, end, .. } => println!("{function}: {end:?}"),
-        Event::Printed { text, is_error: true } => eprint!("{text}"),
+        Event::Printed {
+            text,
+            is_error: true,
+        } => eprint!("{text}"),
         Event::Printed { text, .. } => print!("{text}"),
         _ => {}
     });

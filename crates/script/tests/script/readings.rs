@@ -178,7 +178,10 @@ fn escaped_code_is_unescaped() {
 fn standard_input_is_named_by_property_or_value() {
     for (text, expected) in [
         ("return mcp.stdin.length", true),
-        ("const lines = mcp?.[`stdin`].split('-'); return lines", true),
+        (
+            "const lines = mcp?.[`stdin`].split('-'); return lines",
+            true,
+        ),
         ("const { stdin, args } = mcp; return [stdin, args]", true),
         ("const { stdin: text } = globalThis.mcp; return text", true),
         ("const m = mcp; return m.stdin", true),

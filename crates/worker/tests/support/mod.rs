@@ -42,7 +42,11 @@ pub fn job(script: &str) -> Job {
             .map(str::to_owned)
             .to_vec(),
         input: ScriptInput {
-            args: vec!["one".to_owned(), String::new(), "drei \u{e9}\u{1f600}".to_owned()],
+            args: vec![
+                "one".to_owned(),
+                String::new(),
+                "drei \u{e9}\u{1f600}".to_owned(),
+            ],
             stdin: "first\nsecond \u{20ac}\n".to_owned(),
         },
         limits: Limits::default(),
