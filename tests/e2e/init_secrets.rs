@@ -33,7 +33,7 @@ fn init(person: &Person, more: &[(&str, &str)], answers: &[&str]) -> Vec<String>
     let environment: Vec<_> = environment.chain(more.iter().copied()).collect();
     let mut session = at_terminal_with(&person.bench, &["init"], &environment);
     session.exp_string("[n] none: ").expect("the servers");
-    session.send_line("a").expect("answer");
+    session.send_line("all").expect("answer");
     let mut shown = Vec::new();
     for answer in answers {
         let question = session.exp_string("it is no secret: ");
@@ -41,7 +41,7 @@ fn init(person: &Person, more: &[(&str, &str)], answers: &[&str]) -> Vec<String>
         session.send_line(answer).expect("answer");
     }
     session.exp_string("without asking: ").expect("the rules");
-    session.send_line("a").expect("answer");
+    session.send_line("ask").expect("answer");
     shown.push(session.exp_eof().expect("the end"));
     shown
 }

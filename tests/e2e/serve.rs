@@ -32,7 +32,7 @@ async fn answers_carry_the_report_as_data() {
 
 #[tokio::test]
 async fn structured_report_is_sent_only_on_request() {
-    let bench = Workbench::new(json!({ "serve": { "structuredReport": true } }));
+    let bench = Workbench::with_config(json!({ "serve": { "structuredReport": true } }));
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let call = json!({ "code": "return 7" });
     let answer = session.call("run_script", call).await;

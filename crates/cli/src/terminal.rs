@@ -15,6 +15,8 @@ use crate::{log, print, progress, script_output, style};
 const HANG_UP: Duration = Duration::from_secs(2);
 /// Pause after a withdrawn question, so that a person notices the next one.
 const AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
+/// Columns for the typed answer after a prompt.
+const ANSWER_WIDTH: usize = 6;
 /// Pause after an answer: a second Enter by mistake must not answer the next question.
 const AFTER_ANSWER: Duration = Duration::from_millis(400);
 
@@ -135,7 +137,8 @@ impl Conversation {
         self.lines.discard();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
         let choices: Vec<&str> = prompt.split("  ").collect();
-        let prompt = wrapped(&choices, self.columns().unwrap_or(usize::MAX));
+        let columns = self.columns().unwrap_or(usize::MAX);
+        let prompt = wrapped(&choices, columns.saturating_sub(ANSWER_WIDTH));
         self.show(&prompt).await?;
         let line = self.lines.next().await;
         if let Ok(Some(typed)) = &line {

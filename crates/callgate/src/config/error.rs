@@ -76,6 +76,8 @@ pub struct LeftOut {
     pub server: String,
     /// The reason.
     pub problem: Problem,
+    /// True if the reason is that variables are not set.
+    pub is_unset: bool,
 }
 
 impl Problem {

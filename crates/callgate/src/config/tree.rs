@@ -127,17 +127,21 @@ impl<'a> Tree<'a> {
     /// Reports an error. In a shared file, one in the entry of a server costs that server alone.
     pub(super) fn error(&self, at: usize, message: &str) {
         if let Some(server) = self.shared_entry(at) {
-            self.leave_out(server, at, message);
+            self.leave_out(server, at, message, false);
             return;
         }
         let problem = Problem::at(self.shown, self.text, at, message);
         self.problems.borrow_mut().push(problem);
     }
 
-    fn leave_out(&self, server: String, at: usize, message: &str) {
+    fn leave_out(&self, server: String, at: usize, message: &str, is_unset: bool) {
         let message = format!("{message}; the server is left out");
         let problem = Problem::at(self.shown, self.text, at, &message);
-        self.lost.borrow_mut().push(LeftOut { server, problem });
+        self.lost.borrow_mut().push(LeftOut {
+            server,
+            problem,
+            is_unset,
+        });
     }
 
     /// Reports an unset variable. In the entry of a server, it costs that server alone.
@@ -159,7 +163,8 @@ impl<'a> Tree<'a> {
                 [_] => self.subject(at),
                 _ => format!("server \"{server}\""),
             };
-            self.leave_out(server, at, &format!("{subject}{}", not_set(&names)));
+            let message = format!("{subject}{}", not_set(&names));
+            self.leave_out(server, at, &message, true);
         }
         let mut lost = self.lost.take();
         lost.sort_by_key(|lost| lost.problem.place);

@@ -33,6 +33,7 @@ pub(super) const INERT: &[&str] = &[
     "mcpServers.*.startTimeout",
     "serve.answerTime",
     "serve.context",
+    "serve.structuredReport",
     "serve.toolsTtl",
     "serve.wait",
     "tools.*.alwaysOn",

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use callgate::config::Config;
+use callgate::config::{Config, LeftOut};
 use callgate::faces::function_prefix;
 use callgate::settings::CheckMode;
 use callgate::{Gate, ToolInfo};
@@ -407,17 +407,14 @@ fn tried(
             return true;
         }
         let about = config.left_out.iter().filter(|it| it.server == *name);
-        let mut about: Vec<&str> = about.map(|it| it.problem.message.as_str()).collect();
-        let count = about.len();
-        about.retain(|message| !message.contains("is not set"));
+        let (unset, wrong): (Vec<&LeftOut>, Vec<&LeftOut>) = about.partition(|it| it.is_unset);
         // A server whose only problem is an unset variable stays: it may be set later.
-        if count > 0 && about.is_empty() {
+        if wrong.is_empty() && !unset.is_empty() {
             return true;
         }
-        let reason = about
+        let reason = wrong
             .first()
-            .copied()
-            .unwrap_or("its name or entry is wrong");
+            .map_or("its name or entry is wrong", |it| &it.problem.message);
         let (name, reason) = (one_line(name, SHOWN), one_line(reason, usize::MAX));
         print::warning(&format!("server {name} is left out: {reason}"));
         false
