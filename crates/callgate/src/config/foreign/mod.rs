@@ -4,6 +4,7 @@
 //! warning, and a mistake in the entry of a server costs that server alone. `read` and `patch`
 //! serve `callgate init`. Both readers use the same tables and rules.
 
+mod listed;
 mod patch;
 mod read;
 
@@ -11,13 +12,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use jsonc_parser::ast::{BooleanLit, Object, ObjectProp, ObjectPropName, Value, WordLit};
+use jsonc_parser::ast::{Array, BooleanLit, Object, ObjectProp, ObjectPropName, Value, WordLit};
 use jsonc_parser::common::{Range, Ranged as _};
 
 use super::expand::plain;
 
-pub use patch::patch;
-pub use read::{ForeignError, ForeignServer, Section, read, value};
+pub use patch::{OffSwitch, patch, turn_off};
+pub use read::{ForeignError, ForeignServer, Section, is_yaml, read, value};
 
 /// The maximum number of characters in a server's description.
 pub(super) const MAX_DESCRIPTION: usize = 200;
@@ -41,9 +42,11 @@ const CLIENT_FOLDERS: &[&str] = &[
     ".idea",
     ".junie",
     ".kiro",
+    ".opencode",
     ".qwen",
     ".roo",
     ".trae",
+    ".vibe",
     ".vscode",
     ".windsurf",
     ".zed",
@@ -195,8 +198,9 @@ fn adopt_entry(entry: &mut Object<'_>) -> bool {
 }
 
 /// Moves program, arguments and environment out of an object under `command`, as Zed once wrote
-/// them, into the entry.
+/// them, into the entry. In a list, as OpenCode has it, the program is the first element.
 fn flatten_command(entry: &mut Object<'_>) {
+    split_command(entry);
     let is_known = |it: &ObjectProp<'_>| matches!(it.name.as_str(), "path" | "args" | "env");
     let command = entry.get_object("command");
     if !command.is_some_and(|command| command.properties.iter().all(is_known)) {
@@ -208,6 +212,29 @@ fn flatten_command(entry: &mut Object<'_>) {
             member.name = key(member.name.range(), "command");
         }
         entry.properties.push(member);
+    }
+}
+
+/// Makes `command` and `args` of a list under `command`.
+fn split_command(entry: &mut Object<'_>) {
+    let is_empty = |words: &Array<'_>| words.elements.is_empty();
+    if entry.get_array("command").is_none_or(is_empty) {
+        return;
+    }
+    let Some(mut words) = entry.take_array("command") else {
+        return;
+    };
+    let range = words.range;
+    let program = words.elements.remove(0);
+    if let Some(args) = entry.take_array("args") {
+        words.elements.extend(args.elements);
+    }
+    for (name, value) in [("command", program), ("args", Value::Array(words))] {
+        entry.properties.push(ObjectProp {
+            range,
+            name: key(range, name),
+            value,
+        });
     }
 }
 

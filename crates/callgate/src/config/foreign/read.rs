@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, TomlError, Value as Toml};
 
 use super::super::deserializer::type_of;
+use super::listed::{named, yaml};
 use super::{ServerLists, adopt_entry, all, is_boolean, is_null, is_off_switch, members, texts};
 
 /// The reason why a client's file cannot be read or changed. It holds no value of the file.
@@ -149,7 +150,7 @@ fn put_in(value: &mut Value, defaults: &[(String, String)]) {
     }
 }
 
-/// Reads the text of a file, in TOML or JSON with comments, whose servers are under `key`.
+/// Reads the text of a file, in TOML, YAML or JSON with comments, whose servers are under `key`.
 ///
 /// The settings for `project` come first, then those at the top of the file, and last those for
 /// other projects.
@@ -251,13 +252,23 @@ fn parse(json: &str) -> Result<Option<Ast<'_>>, ForeignError> {
 fn json<'t>(file: &Path, text: &'t str) -> Result<Cow<'t, str>, ForeignError> {
     let text = text.trim_start_matches('\u{feff}');
     if is_toml(file) {
-        return Ok(Cow::Owned(of_toml(document(text)?.as_item()).to_string()));
+        let settings = of_toml(document(text)?.as_item());
+        return Ok(Cow::Owned(named(settings).to_string()));
+    }
+    if is_yaml(file) {
+        return Ok(Cow::Owned(named(yaml(text)?).to_string()));
     }
     Ok(Cow::Borrowed(text))
 }
 
 pub(super) fn is_toml(file: &Path) -> bool {
     file.extension().is_some_and(|it| it == "toml")
+}
+
+/// True for a file in YAML, which can be read and not be changed.
+pub fn is_yaml(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|it| it == "yaml" || it == "yml")
 }
 
 pub(super) fn document(text: &str) -> Result<DocumentMut, ForeignError> {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Path;
-use crate::config::foreign::{patch, read};
+use crate::config::foreign::{OffSwitch, patch, read, turn_off, value};
 
 fn patched(file: &str, text: &str) -> String {
     let entry = json!({ "command": "x", "args": ["serve"] });
@@ -176,4 +176,83 @@ fn settings_of_other_projects_come_last() {
     });
     let expected = [(None, "c"), (None, "a"), (Some("/else"), "b")];
     assert!(names.eq(expected.map(|(project, name)| (project, name.to_owned()))));
+}
+
+#[test]
+fn servers_are_turned_off_and_comments_stay() {
+    let names = ["a".to_owned(), "b".to_owned()];
+    let off = |file: &str, text: &str, switch| {
+        let changed = turn_off(Path::new(file), text, "servers", switch, &names);
+        changed.unwrap_or_else(|error| format!("error: {error}"))
+    };
+    let disabled = OffSwitch::Member("disabled", true);
+    let enabled = OffSwitch::Member("enabled", false);
+    let list = OffSwitch::List(&["mcp", "excluded"]);
+    for (file, before, switch, parts) in [
+        (
+            "a.json",
+            "{ // mine\n  \"servers\": { \"a\": { \"x\": 1 }, \"b\": { \"disabled\": false } } }\n",
+            disabled,
+            ["// mine", "\"x\": 1", "\"disabled\": true"],
+        ),
+        (
+            "a.toml",
+            "[servers.a]\nx = 1 # mine\n\n[servers.a.env]\nE = \"1\"\n\n[servers.b]\nenabled = true\n",
+            enabled,
+            [
+                "x = 1 # mine",
+                "enabled = false\n\n[servers.a.env]",
+                "E = \"1\"",
+            ],
+        ),
+        (
+            "b.toml",
+            "[[mcp_servers]]\nname = \"x\"\n[servers]\na = { x = 1 } # mine\nb = {}\n",
+            enabled,
+            ["# mine", "name = \"x\"", "enabled = false"],
+        ),
+        (
+            "a.json",
+            "{ \"mcp\": { \"excluded\": [\"a\" /* mine */] } }",
+            list,
+            ["/* mine */", "\"a\"", "\"b\""],
+        ),
+        ("a.json", "", list, ["\"excluded\"", "\"a\"", "\"b\""]),
+    ] {
+        let after = off(file, before, switch);
+        for part in parts {
+            assert!(after.contains(part), "{part}: {after}");
+        }
+        assert_eq!(off(file, &after, switch), after);
+    }
+    for (file, text, switch) in [
+        ("a.json", r#"{ "servers": { "a": {} } }"#, disabled),
+        ("a.toml", "[servers.b]\n", enabled),
+        ("a.json", r#"{ "mcp": { "excluded": "a" } }"#, list),
+        ("a.json", r#"{ "mcp": 1 }"#, list),
+    ] {
+        let refused = off(file, text, switch);
+        assert!(refused.starts_with("error: "), "{refused}");
+    }
+}
+
+#[test]
+fn listed_servers_are_read_by_name() {
+    let yaml =
+        "mcpServers:\n  - name: a\n    command: x\n  - uses: org/b\n  - name: a\n    url: u\n";
+    let toml = "mcp_servers = [{ name = \"a\", command = \"x\" }, { uses = \"org/b\" }, \
+                { name = \"a\", url = \"u\" }]\n";
+    let servers =
+        json!({ "a": { "command": "x" }, "2": { "uses": "org/b" }, "a-2": { "url": "u" } });
+    for (file, text, key) in [
+        ("config.yaml", yaml, "mcpServers"),
+        ("config.toml", toml, "mcp_servers"),
+    ] {
+        let settings = value(Path::new(file), text).expect("settings");
+        assert_eq!(settings[key], servers, "{file}");
+    }
+    for text in ["a: [1", "a: b: s3cret"] {
+        let error = value(Path::new("config.yml"), text).expect_err("a mistake");
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
 }
