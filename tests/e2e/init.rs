@@ -56,7 +56,7 @@ impl Person {
         ]
     }
 
-    fn at_terminal(&self, arguments: &[&str]) -> PtySession {
+    pub fn at_terminal(&self, arguments: &[&str]) -> PtySession {
         let environment = self.environment();
         let environment = environment.iter().map(|(name, value)| (*name, &**value));
         let environment: Vec<_> = environment.chain([("CG_GEM", "set")]).collect();
@@ -687,7 +687,8 @@ fn callgate_is_written_into_each_client() {
         let path = person.bench.path().join("callgate.json");
         let path = path.display().to_string();
         let is_of_project = name.starts_with('.');
-        for text in [&*program, "serve"] {
+        let command = if is_of_project { "callgate" } else { &*program };
+        for text in [command, "serve"] {
             assert!(after.contains(&format!("{text:?}")), "{text}: {after}");
         }
         for text in ["--config", &path] {
@@ -712,6 +713,10 @@ fn a_person_sees_the_difference_and_may_refuse() {
             .write("callgate.json", r#"{ "mcpServers": {} }"#);
         let file = person.has("~/.codex/config.toml", "# mine\n");
         let mut session = person.at_terminal(&["--client", "codex"]);
+        session
+            .exp_string("write these two settings, too? [y] yes  [n] no: ")
+            .expect("the offer");
+        session.send_line("n").expect("answer");
         session
             .exp_string("+[mcp_servers.callgate]")
             .expect("the difference");

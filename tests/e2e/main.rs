@@ -26,6 +26,7 @@ mod guarded;
 mod hostile;
 mod hosts;
 mod init;
+mod init_clients;
 mod init_secrets;
 mod inspector;
 mod issuers;

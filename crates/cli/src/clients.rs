@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use callgate::config::MAX_BYTES;
 use callgate::config::foreign;
-use callgate::config::foreign::Section;
+use callgate::config::foreign::{OffSwitch, Section};
 use clap::ValueEnum;
+use serde_json::{Map, Value, json};
 
 /// An MCP client whose configuration Callgate can read and change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,7 +20,20 @@ pub enum Client {
     Gemini,
     Windsurf,
     Zed,
+    Copilot,
+    #[value(name = "opencode")]
+    OpenCode,
+    Qwen,
+    Cline,
+    Continue,
+    Vibe,
 }
+
+/// The advice for a client that cannot ask its user.
+pub const ALLOW_FIRST: &str = "allow them in permissions.allow";
+
+/// The folders of a person, with which a path in [`Client::files`] may start.
+const FOLDERS: [&str; 4] = ["~", "CODEX", "APPLICATIONS", "CONFIG"];
 
 impl Client {
     /// Its name for people.
@@ -33,6 +47,12 @@ impl Client {
             Self::Gemini => "Gemini CLI",
             Self::Windsurf => "Windsurf",
             Self::Zed => "Zed",
+            Self::Copilot => "Copilot CLI",
+            Self::OpenCode => "OpenCode",
+            Self::Qwen => "Qwen Code",
+            Self::Cline => "Cline",
+            Self::Continue => "Continue",
+            Self::Vibe => "Mistral Vibe",
         }
     }
 
@@ -40,19 +60,72 @@ impl Client {
     pub fn servers_key(self) -> &'static str {
         match self {
             Self::VsCode => "servers",
-            Self::Codex => "mcp_servers",
+            Self::Codex | Self::Vibe => "mcp_servers",
             Self::Zed => "context_servers",
+            Self::OpenCode => "mcp",
             _ => "mcpServers",
         }
     }
 
-    /// The member that marks an entry as one for a program.
-    pub fn entry_kind(self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::VsCode | Self::ClaudeCode => Some(("type", "stdio")),
-            Self::Zed => Some(("source", "custom")),
-            _ => None,
+    /// The entry of a program, in the client's own form. An entry in a list has its name.
+    pub fn entry(self, name: &str, command: &str, args: &[&str]) -> Map<String, Value> {
+        let entry = match self {
+            Self::VsCode | Self::ClaudeCode => {
+                json!({ "type": "stdio", "command": command, "args": args })
+            }
+            Self::Zed => json!({ "source": "custom", "command": command, "args": args }),
+            Self::Copilot => {
+                json!({ "type": "local", "command": command, "args": args, "tools": ["*"] })
+            }
+            Self::OpenCode => {
+                let command = [&[command][..], args].concat();
+                json!({ "type": "local", "command": command, "enabled": true })
+            }
+            Self::Vibe => {
+                json!({ "name": name, "transport": "stdio", "command": command, "args": args })
+            }
+            Self::Continue => json!({ "name": name, "command": command, "args": args }),
+            _ => json!({ "command": command, "args": args }),
+        };
+        match entry {
+            Value::Object(entry) => entry,
+            _ => Map::new(),
         }
+    }
+
+    /// The way to turn a server off, and the file for it unless that is the server's own.
+    pub fn off_switch(self) -> Option<(OffSwitch, Option<&'static str>)> {
+        let list = |keys, file| Some((OffSwitch::List(keys), Some(file)));
+        match self {
+            Self::ClaudeCode => list(&["disabledMcpjsonServers"], ".claude/settings.local.json"),
+            Self::Copilot => list(&["disabledMcpServers"], "~/.copilot/settings.json"),
+            Self::Gemini => list(&["mcp", "excluded"], ".gemini/settings.json"),
+            Self::Qwen => list(&["mcp", "excluded"], ".qwen/settings.json"),
+            Self::Codex | Self::OpenCode => Some((OffSwitch::Member("enabled", false), None)),
+            Self::Windsurf | Self::Cline | Self::Vibe => {
+                Some((OffSwitch::Member("disabled", true), None))
+            }
+            Self::ClaudeDesktop | Self::VsCode | Self::Cursor | Self::Zed | Self::Continue => None,
+        }
+    }
+
+    /// True if a desktop starts it, which has a `PATH` other than a shell's.
+    pub fn is_desktop_program(self) -> bool {
+        matches!(self, Self::ClaudeDesktop | Self::Windsurf | Self::Zed)
+    }
+
+    /// The sentence about a client without MCP elicitation. [`ALLOW_FIRST`] is the advice.
+    pub fn cannot_ask(self) -> Option<String> {
+        let cannot = matches!(
+            self,
+            Self::Gemini | Self::OpenCode | Self::Qwen | Self::Cline | Self::Continue | Self::Vibe
+        );
+        cannot.then(|| {
+            format!(
+                "{} cannot ask you during a call: calls that need approval are denied",
+                self.name()
+            )
+        })
     }
 
     /// Its files, in the form that [`Folders::path`] takes. `init` writes to the first one.
@@ -81,13 +154,33 @@ impl Client {
             Self::Gemini => &[".gemini/settings.json", "~/.gemini/settings.json"],
             Self::Windsurf => &["~/.codeium/windsurf/mcp_config.json"],
             Self::Zed => &["CONFIG/zed/settings.json", ".zed/settings.json"],
+            Self::Copilot => &["~/.copilot/mcp-config.json", "~/.copilot/settings.json"],
+            Self::OpenCode => &[
+                "opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.json",
+                ".opencode/opencode.jsonc",
+                "CONFIG/opencode/opencode.json",
+                "CONFIG/opencode/opencode.jsonc",
+            ],
+            Self::Qwen => &[".qwen/settings.json", "~/.qwen/settings.json"],
+            Self::Cline => &[
+                "~/.cline/data/settings/cline_mcp_settings.json",
+                "APPLICATIONS/Code/User/globalStorage/saoudrizwan.claude-dev/settings/\
+                 cline_mcp_settings.json",
+            ],
+            Self::Continue => &["~/.continue/config.yaml"],
+            Self::Vibe => &["~/.vibe/config.toml", ".vibe/config.toml"],
         }
     }
 
     /// True if its entry goes into a file of the project.
     pub fn writes_to_project(self) -> bool {
-        let first = self.files().first();
-        first.is_some_and(|file| file.starts_with('.'))
+        let is_own = |file: &str| {
+            let (folder, _) = file.split_once('/').unwrap_or_default();
+            FOLDERS.contains(&folder)
+        };
+        self.files().first().is_some_and(|file| !is_own(file))
     }
 }
 
@@ -134,6 +227,22 @@ impl Folders {
         found
     }
 
+    /// The file that `init` writes the entry to: the first one, but for Cline the first that
+    /// exists. `None` if the environment does not say where it is.
+    pub fn target(&self, client: Client) -> Option<PathBuf> {
+        let existing = self.files(client).into_iter().next();
+        let existing = existing.filter(|_| client == Client::Cline);
+        existing.or_else(|| self.path(client.files().first()?))
+    }
+
+    /// True if a file of the client starts Callgate.
+    pub fn has_callgate(&self, client: Client) -> bool {
+        let files = self.files(client).into_iter();
+        let sections = files.filter_map(|file| self.sections(client, &file).ok());
+        let mut servers = sections.flatten().flat_map(|section| section.servers);
+        servers.any(|server| is_callgate(&server.entry))
+    }
+
     /// Reads the settings about servers in a file of a client.
     pub fn sections(&self, client: Client, file: &Path) -> anyhow::Result<Vec<Section>> {
         let text = callgate_files::read_text(file, MAX_BYTES)?;
@@ -158,6 +267,18 @@ impl Folders {
             _ => path.display().to_string(),
         }
     }
+}
+
+/// True if an entry starts Callgate itself.
+pub fn is_callgate(entry: &Map<String, Value>) -> bool {
+    let args = entry.get("args").and_then(Value::as_array);
+    let words = entry
+        .get("command")
+        .into_iter()
+        .chain(args.into_iter().flatten());
+    let words: Vec<&Path> = words.filter_map(Value::as_str).map(Path::new).collect();
+    let is_ours = |word: &&Path| word.file_stem().is_some_and(|it| it == "callgate");
+    words.iter().any(is_ours) && words.contains(&Path::new("serve"))
 }
 
 /// The path in an environment variable, if it is absolute.

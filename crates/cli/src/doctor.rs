@@ -10,11 +10,13 @@ use callgate::faces::{Jail, JailLayer, JailOptions, WorkerProgram};
 use callgate::settings::CheckMode;
 use callgate::{Gate, RunReport, ServerSpec};
 use callgate_text::{indented, shell_word, undrawn};
+use clap::ValueEnum as _;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::clients::{ALLOW_FIRST, Client, Folders};
 use crate::setup::{self, Flags, Loaded, Sources};
 use crate::trust::NotAccepted;
 use crate::{print, progress};
@@ -118,6 +120,7 @@ impl Checkup {
         checkup.sandbox(config.as_ref(), &workers).await;
         checkup.show()?;
         checkup.gate(config.as_ref(), workers).await?;
+        checkup.clients();
         progress::clear();
         checkup.ok = checkup.checks.iter().all(|it| it.state != Outcome::Missing);
         checkup.show()?;
@@ -352,6 +355,23 @@ impl Checkup {
                     "make the folder writable, or set \"path\" in \"cache\" to a different one",
                 ),
         };
+    }
+
+    /// Names the clients that have Callgate and cannot ask their user.
+    fn clients(&mut self) {
+        let Ok(folder) = std::env::current_dir() else {
+            return;
+        };
+        let folders = Folders::of(folder);
+        for client in Client::value_variants() {
+            if let Some(says) = client
+                .cannot_ask()
+                .filter(|_| folders.has_callgate(*client))
+            {
+                self.add("client", Outcome::Warning, says)
+                    .advise(ALLOW_FIRST);
+            }
+        }
     }
 
     /// Prints the checks that are not printed yet.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::read::Found;
 use super::secrets::{Secrets, is_token, variable};
+use super::usual;
 use crate::clients::Client;
 
 /// A server for `callgate.json`.
@@ -79,7 +80,8 @@ struct ClientEntry {
 
 impl ClientEntry {
     fn read(found: &Found) -> Result<Self, String> {
-        let entry = texts(found.client, found.entry.clone().into());
+        let entry = usual::entry(found.client, found.entry.clone());
+        let entry = texts(found.client, entry.into());
         serde_json::from_value(entry).map_err(|_| WRONG_TYPE.to_owned())
     }
 
@@ -242,7 +244,7 @@ pub fn shown(found: &Found) -> String {
 /// `null` in objects.
 fn texts(client: Client, value: Value) -> Value {
     match value {
-        Value::String(text) => references(client, &text).into(),
+        Value::String(text) => references(client, &usual::references(client, &text)).into(),
         Value::Array(array) => array.into_iter().map(|it| texts(client, it)).collect(),
         Value::Object(object) => {
             let members = object.into_iter().filter(|(_, it)| !it.is_null());
@@ -283,7 +285,7 @@ fn references(client: Client, text: &str) -> String {
         rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let (name, _) = after.split_at(after.len() - rest.len());
         let is_name = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
-        let is_variable = client == Client::Gemini && is_name;
+        let is_variable = matches!(client, Client::Gemini | Client::Qwen) && is_name;
         changed += &if is_variable {
             format!("${{{name}}}")
         } else {

@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use callgate::config::MAX_BYTES;
 use callgate::config::foreign;
+use callgate::config::foreign::{ForeignError, OffSwitch};
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
-use super::finish;
+use super::mask::Mask;
+use super::program::Program;
+use super::taken::Taken;
+use super::{finish, untrusted};
 use crate::args::InitArgs;
-use crate::clients::{Client, Folders};
+use crate::clients::{ALLOW_FIRST, Client, Folders};
 use crate::dialogue::Dialogue;
 use crate::print;
 use crate::setup::Sources;
@@ -21,6 +25,66 @@ use crate::trust::FoundConfig;
 
 /// The name of the entry.
 const NAME: &str = "callgate";
+
+/// The settings of Codex's entry without which `codex exec` refuses the calls or begins without it.
+const CODEX: [&str; 2] = ["default_tools_approval_mode", "required"];
+
+/// A change of a client's file.
+enum Change {
+    Entry(Map<String, Value>),
+    Off(OffSwitch, Vec<String>),
+}
+
+/// The changes of one file.
+struct Edit {
+    file: PathBuf,
+    /// The path for people.
+    shown: String,
+    changes: Vec<Change>,
+}
+
+impl Edit {
+    fn new(file: PathBuf, shown: String, change: Change) -> Self {
+        Self {
+            file,
+            shown,
+            changes: vec![change],
+        }
+    }
+
+    /// The text with all changes.
+    fn apply(&self, client: Client, text: &str) -> Result<String, ForeignError> {
+        let (file, key) = (&self.file, client.servers_key());
+        let mut text = text.to_owned();
+        for change in &self.changes {
+            text = match change {
+                Change::Entry(entry) => foreign::patch(file, &text, key, NAME, entry),
+                Change::Off(switch, names) => foreign::turn_off(file, &text, key, *switch, names),
+            }?;
+        }
+        Ok(text)
+    }
+
+    /// The difference that the changes make, without secrets. `None` if there is none.
+    fn difference(&self, client: Client) -> anyhow::Result<Option<String>> {
+        let shown = &self.shown;
+        let old = read(&self.file, shown)?;
+        let new = self.apply(client, &old);
+        let new = new.with_context(|| format!("{shown} cannot be changed"))?;
+        if old == new {
+            return Ok(None);
+        }
+        let ours = self.changes.iter().map(|change| match change {
+            Change::Entry(entry) => Value::Object(entry.clone()),
+            Change::Off(_, names) => json!(names),
+        });
+        let settings = foreign::value(&self.file, &old).unwrap_or_default();
+        let mask = Mask::new(&settings, &ours.collect());
+        let (old, new) = (mask.apply(&old), mask.apply(&new));
+        let diff = TextDiff::from_lines(&old, &new);
+        Ok(Some(diff.unified_diff().header(shown, shown).to_string()))
+    }
+}
 
 /// Adds the entry to the client's file, once the person agrees to the difference.
 pub async fn execute(
@@ -30,32 +94,189 @@ pub async fn execute(
     args: &InitArgs,
 ) -> anyhow::Result<u8> {
     let config = served_config(sources, client).await?;
-    let first = client.files().first().and_then(|file| folders.path(file));
-    let file = first.context("neither HOME nor XDG_CONFIG_HOME is set; set one of them")?;
+    let file = folders.target(client);
+    let file = file.context("neither HOME nor XDG_CONFIG_HOME is set; set one of them")?;
     let shown = target(folders, &file, client.writes_to_project())?;
-    let entry = entry(client, &config)?;
-    let old = match callgate_files::read_text(&file, MAX_BYTES) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        old => old.with_context(|| format!("{shown} cannot be read"))?,
+    let program = Program::of(client);
+    let mut entry = entry(client, &program, &config);
+    let taken = Taken::find(folders, client, &config);
+    if foreign::is_yaml(&file) {
+        let notes = notes(&program, folders, client, taken.warnings(false));
+        return paste(folders, client, &shown, &entry, &notes);
+    }
+    let mut dialogue = if args.print {
+        None
+    } else {
+        Dialogue::begin(args.yes).await?
     };
-    let change = |old: &str| foreign::patch(&file, old, client.servers_key(), NAME, &entry);
-    let new = change(&old).with_context(|| format!("{shown} cannot be changed"))?;
-    if old == new {
+    let mut warnings = codex(client, &file, &shown, &mut entry, &mut dialogue).await?;
+    let mut edits = vec![Edit::new(file, shown.clone(), Change::Entry(entry))];
+    let is_off = turn_off(folders, client, &taken, &mut edits, &mut dialogue).await?;
+    warnings.extend(taken.warnings(is_off));
+    let mut differences = String::new();
+    let mut changed = Vec::new();
+    for edit in edits {
+        if let Some(difference) = edit.difference(client)? {
+            differences += &difference;
+            changed.push(edit);
+        }
+    }
+    let notes = notes(&program, folders, client, warnings);
+    if changed.is_empty() || args.print {
+        drop(dialogue);
+        if changed.is_empty() {
+            differences = format!("{shown} has Callgate already\n");
+        }
+        print::out(&differences)?;
+        warn(&notes);
+        return Ok(0);
+    }
+    let files: Vec<&str> = changed.iter().map(|edit| edit.shown.as_str()).collect();
+    let files = files.join(" and ");
+    agree_to(&differences, &files, dialogue, args).await?;
+    for edit in &changed {
+        let change = |old: &str| edit.apply(client, old).map_err(|error| error.to_string());
+        write(folders, &edit.file, false, change)?;
+    }
+    print::out(&format!("wrote {files}\n"))?;
+    warn(&notes);
+    let next = format!("restart {}, which then has Callgate's tools", client.name());
+    finish(sources, &next, &next).await
+}
+
+fn warn(notes: &[String]) {
+    for note in notes {
+        print::warning(note);
+    }
+}
+
+/// What the person must know or do besides.
+fn notes(
+    program: &Program,
+    folders: &Folders,
+    client: Client,
+    warnings: Vec<String>,
+) -> Vec<String> {
+    let mut notes = warnings;
+    notes.extend(program.advice.map(str::to_owned));
+    notes.extend(untrusted::warning(folders, client));
+    notes
+}
+
+/// Offers the settings of [`CODEX`]. A written entry keeps those that it has.
+async fn codex(
+    client: Client,
+    file: &Path,
+    shown: &str,
+    entry: &mut Map<String, Value>,
+    dialogue: &mut Option<Dialogue>,
+) -> anyhow::Result<Vec<String>> {
+    if client != Client::Codex {
+        return Ok(Vec::new());
+    }
+    let settings = foreign::value(file, &read(file, shown)?).unwrap_or_default();
+    let now = &settings[client.servers_key()][NAME];
+    for key in CODEX {
+        if let Some(value) = now.get(key) {
+            entry.insert(key.to_owned(), value.clone());
+        }
+    }
+    if CODEX.iter().all(|key| entry.contains_key(*key)) {
+        return Ok(Vec::new());
+    }
+    let agrees = match dialogue {
+        Some(dialogue) => {
+            let text = "┌ Callgate asks by its own rules. But Codex asks about each of its calls, \
+                        too,\n│ `codex exec` refuses them all, and begins without a server that is \
+                        slow,\n│ unless the entry has default_tools_approval_mode = \"approve\" and \
+                        required = true\n";
+            dialogue.show(text).await?;
+            dialogue.agrees("write these two settings, too?").await?
+        }
+        None => false,
+    };
+    if !agrees {
+        return Ok(vec![
+            "`codex exec` refuses the calls of Callgate unless its entry has \
+             default_tools_approval_mode = \"approve\"; see docs/clients.md"
+                .to_owned(),
+        ]);
+    }
+    for (key, value) in CODEX.into_iter().zip([json!("approve"), json!(true)]) {
+        entry.entry(key).or_insert(value);
+    }
+    Ok(Vec::new())
+}
+
+/// Asks whether servers that Callgate has taken over are turned off, and adds that to the edits.
+/// Returns whether they are.
+async fn turn_off(
+    folders: &Folders,
+    client: Client,
+    taken: &Taken,
+    edits: &mut Vec<Edit>,
+    dialogue: &mut Option<Dialogue>,
+) -> anyhow::Result<bool> {
+    let offs = taken.offs(folders);
+    let Some(dialogue) = dialogue.as_mut().filter(|_| !offs.is_empty()) else {
+        return Ok(false);
+    };
+    let text = format!(
+        "┌ {} still has servers that Callgate has too: {}\n│ Their calls would pass Callgate by.\n",
+        client.name(),
+        taken.switchable()
+    );
+    dialogue.show(&text).await?;
+    if !dialogue.agrees("turn them off there?").await? {
+        return Ok(false);
+    }
+    for off in offs {
+        let change = Change::Off(off.switch, off.names);
+        if let Some(edit) = edits.iter_mut().find(|edit| edit.file == off.file) {
+            edit.changes.push(change);
+            continue;
+        }
+        let shown = target(folders, &off.file, folders.is_of_project(&off.file))?;
+        edits.push(Edit::new(off.file, shown, change));
+    }
+    Ok(true)
+}
+
+/// Prints the entry for a file in YAML, whose comments a change would lose.
+fn paste(
+    folders: &Folders,
+    client: Client,
+    shown: &str,
+    entry: &Map<String, Value>,
+    notes: &[String],
+) -> anyhow::Result<u8> {
+    if folders.has_callgate(client) {
         print::out(&format!("{shown} has Callgate already\n"))?;
         return Ok(0);
     }
-    let diff = TextDiff::from_lines(&old, &new);
-    let diff = diff.unified_diff().header(&shown, &shown).to_string();
-    if args.print {
-        print::out(&diff)?;
-        return Ok(0);
+    let mut members = String::new();
+    for (index, (key, value)) in entry.iter().enumerate() {
+        let mark = if index == 0 { '-' } else { ' ' };
+        members += &format!("  {mark} {key}: {value}\n");
     }
-    agree_to(&diff, &shown, args).await?;
-    let change = |old: &str| change(old).map_err(|error| error.to_string());
-    write(folders, &file, false, change)?;
-    print::out(&format!("wrote {shown}\n"))?;
-    let next = format!("restart {}, which then has Callgate's tools", client.name());
-    finish(sources, &next, &next).await
+    let (name, key) = (client.name(), client.servers_key());
+    let says = client.cannot_ask();
+    let says = says.map(|says| format!("\n{says}; {ALLOW_FIRST}\n"));
+    print::out(&format!(
+        "init does not change YAML, so add this to {shown}, and restart {name}:\n\n\
+         {key}:\n{members}{}",
+        says.unwrap_or_default()
+    ))?;
+    warn(notes);
+    Ok(0)
+}
+
+/// The text of a client's file, which is empty if there is no file.
+fn read(file: &Path, shown: &str) -> anyhow::Result<String> {
+    match callgate_files::read_text(file, MAX_BYTES) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        text => text.with_context(|| format!("{shown} cannot be read")),
+    }
 }
 
 /// The configuration that the client's Callgate will serve.
@@ -83,11 +304,16 @@ async fn served_config(sources: &Sources, client: Client) -> anyhow::Result<Path
 }
 
 /// Shows the difference, and asks unless `--yes` answers. An error if the person refuses.
-async fn agree_to(diff: &str, shown: &str, args: &InitArgs) -> anyhow::Result<()> {
-    match Dialogue::begin(args.yes).await? {
+async fn agree_to(
+    diff: &str,
+    files: &str,
+    dialogue: Option<Dialogue>,
+    args: &InitArgs,
+) -> anyhow::Result<()> {
+    match dialogue {
         Some(mut dialogue) => {
             dialogue.show(diff).await?;
-            let question = format!("write this to {shown}?");
+            let question = format!("write this to {files}?");
             dialogue.agree_or_end(&question).await
         }
         None if args.yes => print::out(diff),
@@ -96,33 +322,12 @@ async fn agree_to(diff: &str, shown: &str, args: &InitArgs) -> anyhow::Result<()
 }
 
 /// The entry that starts this program.
-fn entry(client: Client, config: &Path) -> anyhow::Result<Map<String, Value>> {
-    let this = std::env::current_exe().context("this program's path is not known")?;
-    let is_this = |folder: PathBuf| {
-        let real = folder.join(NAME).canonicalize();
-        real.is_ok_and(|real| this.canonicalize().is_ok_and(|this| this == real))
-    };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Other people use a project's file, too. Desktop programs have a different `PATH`.
-    let is_shared = client.writes_to_project();
-    let command = if is_shared && std::env::split_paths(&path).any(is_this) {
-        NAME.to_owned()
-    } else {
-        this.display().to_string()
-    };
-    let args = if is_shared {
-        // A file named with `--config` would be used before the person accepts it.
-        json!(["serve"])
-    } else {
-        json!(["serve", "--config", config.display().to_string()])
-    };
-    let mut entry = Map::new();
-    if let Some((key, kind)) = client.entry_kind() {
-        entry.insert(key.to_owned(), kind.into());
-    }
-    entry.insert("command".to_owned(), command.into());
-    entry.insert("args".to_owned(), args);
-    Ok(entry)
+fn entry(client: Client, program: &Program, config: &Path) -> Map<String, Value> {
+    let config = config.display().to_string();
+    let args = ["serve", "--config", &*config];
+    // A file named with `--config` would be used before the person accepts it.
+    let count = if client.writes_to_project() { 1 } else { 3 };
+    client.entry(NAME, &program.command, &args[..count])
 }
 
 /// The path of the file to write, for people, with the path that links lead to.

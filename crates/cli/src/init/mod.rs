@@ -3,9 +3,14 @@
 
 mod entry;
 mod install;
+mod mask;
+mod program;
 mod read;
 mod secret_store;
 mod secrets;
+mod taken;
+mod untrusted;
+mod usual;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

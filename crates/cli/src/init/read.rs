@@ -1,14 +1,14 @@
 //! Finds the servers in the configurations of other clients.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use callgate::config::MAX_BYTES;
 use callgate::config::foreign::Section;
 use clap::ValueEnum as _;
 use serde_json::{Map, Value};
 
-use crate::clients::{Client, Folders};
+use crate::clients::{Client, Folders, is_callgate};
 
 /// A server in another client's configuration.
 #[derive(Debug, Clone)]
@@ -121,16 +121,4 @@ fn is_approved(settings: &[&(PathBuf, Section)], folders: &Folders, server: &str
         .iter()
         .filter(|(file, _)| !folders.is_of_project(file));
     own.any(|(_, it)| it.approves_all || it.approved.iter().any(|it| it == server))
-}
-
-/// True if an entry starts Callgate itself.
-fn is_callgate(entry: &Map<String, Value>) -> bool {
-    let args = entry.get("args").and_then(Value::as_array);
-    let words = entry
-        .get("command")
-        .into_iter()
-        .chain(args.into_iter().flatten());
-    let words: Vec<&Path> = words.filter_map(Value::as_str).map(Path::new).collect();
-    let is_ours = |word: &&Path| word.file_stem().is_some_and(|it| it == "callgate");
-    words.iter().any(is_ours) && words.contains(&Path::new("serve"))
 }
