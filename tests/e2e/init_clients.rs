@@ -1,6 +1,7 @@
 //! `callgate init` and `doctor` with the files of further clients, and what `--client` does besides.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 
 use callgate_tests::{Ran, binary, cases};
 use rexpect::session::PtySession;
@@ -390,5 +391,36 @@ fn untrusted_folder_is_named() {
         let said = format!("ignores .{client}/settings.json until you trust this folder");
         assert_eq!(ran.stderr.contains(&said), warns, "{ran:#?}");
         assert_eq!(fs::read_to_string(&rules).expect("the file"), before);
+    }
+}
+
+#[test]
+fn import_refuses_what_the_next_command_refuses() {
+    let open = |person: &Person| {
+        let mode = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(person.bench.path(), mode).is_ok()
+    };
+    let given = |person: &Person| chown(person.bench.path(), Some(1001), None).is_ok();
+    let makes: [(&dyn Fn(&Person) -> bool, &str); 2] = [
+        (&open, "is in a folder that other users may write to"),
+        (&given, "is in a folder of another user"),
+    ];
+    for (make, said) in makes {
+        let person = Person::new();
+        let server = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
+        person.has("~/.cursor/mcp.json", server);
+        if !make(&person) {
+            eprintln!("not tested: only root can give a folder to another user");
+            continue;
+        }
+        let ran = person.init(&["--yes"]);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{ran:#?}");
+        assert!(!person.bench.path().join("callgate.json").exists());
+        // A named file needs no owner, and the next command names it, too.
+        let ran = person.init(&["--yes", "--config", "callgate.json"]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        let next = "next: callgate --config callgate.json tools\n";
+        assert!(ran.stdout.ends_with(next), "{ran:#?}");
     }
 }

@@ -59,13 +59,15 @@ fn exists(path: &Path) -> Result<bool, ConfigError> {
     }
 }
 
-/// Refuses a file that another user may have written, or put there.
+/// Refuses a file that another user may have written, or put there. A file that is yet to be made
+/// is refused for its folder.
 ///
 /// # Errors
 ///
 /// As [`find`].
 pub fn own(path: &Path) -> Result<(), ConfigError> {
-    let exposure = callgate_files::exposure(path);
+    let folder = path.parent().unwrap_or(path);
+    let exposure = callgate_files::exposure(if exists(path)? { path } else { folder });
     let Some(exposure) = exposure.map_err(|error| ConfigError::unread(path, error))? else {
         return Ok(());
     };

@@ -370,7 +370,8 @@ pub fn write(
     let shown = folders.shown(file);
     if file.symlink_metadata().is_err() {
         let text = change("").map_err(anyhow::Error::msg)?;
-        let mode = if is_private { 0o600 } else { 0o666 };
+        // A configuration that others may write is refused.
+        let mode = if is_private { 0o600 } else { 0o644 };
         let made = std::fs::create_dir_all(file.parent().unwrap_or(file));
         let written = made.and_then(|()| create(file, mode, text.as_bytes()));
         written.with_context(|| format!("{shown} cannot be written"))?;

@@ -21,7 +21,7 @@ use callgate::config::{Config, LeftOut};
 use callgate::faces::function_prefix;
 use callgate::settings::CheckMode;
 use callgate::{Gate, ToolInfo};
-use callgate_text::{harmless, one_line};
+use callgate_text::{harmless, one_line, shell_word};
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
@@ -69,6 +69,10 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         None => own_file(&folders.project),
     };
     let shown = install::target(folders, &file, sources.config.is_none())?;
+    if sources.config.is_none() {
+        // The next command finds the file, and has the same rule.
+        callgate::config::own(&file)?;
+    }
     let mut dialogue = begin(args).await?;
     if file.symlink_metadata().is_ok() && !args.force {
         let question = format!("{shown} exists; replace it, and keep the old one as a backup?");
@@ -110,13 +114,19 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let names = one_line(&names.join(", "), usize::MAX);
     print::out(&format!("wrote {shown} with the servers {names}\n"))?;
     let set = print_unset(&text, unset, &secrets)?;
+    let flag = sources.config.as_ref().map(|path| {
+        let path = path.display().to_string();
+        format!(" --config {}", shell_word(&path))
+    });
+    let flag = flag.unwrap_or_default();
+    // Read as the next command reads it.
     let sources = Sources {
-        config: Some(file),
         skills: Vec::new(),
-        environment: sources.environment.clone(),
         enable: Vec::new(),
+        ..sources.clone()
     };
-    finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
+    let [next, otherwise] = ["tools", "doctor"].map(|command| format!("callgate{flag} {command}"));
+    finish(&sources, &next, &format!("{set}{otherwise}")).await
 }
 
 /// Starts the dialogue. `None` if the flags answer all questions; an error if nothing does.
