@@ -475,7 +475,10 @@ fn force_replaces_existing_file_and_keeps_a_backup() {
     let person = Person::new();
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(ran.stderr.contains("~/.cursor/mcp.json"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("Cursor: .cursor/mcp.json and 1 more"),
+        "{ran:#?}"
+    );
     let mut lines = ran.stderr.lines();
     assert!(lines.all(|line| line.len() <= 100), "{ran:#?}");
     person.has("~/.cursor/mcp.json", ONE);

@@ -38,7 +38,7 @@ pub fn sized_terminal(bench: &Workbench, columns: usize, rows: usize) -> PtySess
     shell_at_terminal(
         bench,
         &format!(
-            "stty cols {columns} rows {rows}; export NO_COLOR= TERM=xterm; exec \"$0\" run script.ts"
+            "stty echo cols {columns} rows {rows}; export NO_COLOR= TERM=xterm; exec \"$0\" run script.ts"
         ),
     )
 }

@@ -95,8 +95,8 @@ fn answered_question_shrinks_to_one_line() {
 #[test]
 fn question_stays_where_it_cannot_be_erased() {
     for line in [
-        "stty cols 80 rows 6; export TERM=xterm",
-        "stty cols 80 rows 40; export TERM=dumb",
+        "stty echo cols 80 rows 6; export TERM=xterm",
+        "stty echo cols 80 rows 40; export TERM=dumb",
     ] {
         let bench = Workbench::asking();
         bench.write(

@@ -15,8 +15,8 @@ use crate::{log, print, progress, script_output, style};
 const HANG_UP: Duration = Duration::from_secs(2);
 /// Pause after a withdrawn question, so that a person notices the next one.
 const AFTER_WITHDRAWAL: Duration = Duration::from_secs(1);
-/// Columns for the typed answer after a prompt.
-const ANSWER_WIDTH: usize = 6;
+/// The place of the typed answer after a prompt.
+const ANSWER: &str = "______";
 /// Pause after an answer: a second Enter by mistake must not answer the next question.
 const AFTER_ANSWER: Duration = Duration::from_millis(400);
 
@@ -136,10 +136,11 @@ impl Conversation {
         // Earlier input is not an answer. Input after the prompt is kept: a person may answer at once.
         self.lines.discard();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
+        // The answer stands on the row of the last choice.
+        let prompt = format!("{prompt}{ANSWER}");
         let choices: Vec<&str> = prompt.split("  ").collect();
-        let columns = self.columns().unwrap_or(usize::MAX);
-        let prompt = wrapped(&choices, columns.saturating_sub(ANSWER_WIDTH));
-        self.show(&prompt).await?;
+        let prompt = wrapped(&choices, self.columns().unwrap_or(usize::MAX));
+        self.show(prompt.trim_end_matches(ANSWER)).await?;
         let line = self.lines.next().await;
         if let Ok(Some(typed)) = &line {
             self.shown += typed;

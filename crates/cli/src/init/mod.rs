@@ -208,12 +208,12 @@ fn nothing_found(folders: &Folders, from: &[Client]) -> String {
         let files = client.files().iter();
         let files = files.filter_map(|path| Some(folders.shown(&folders.path(path)?)));
         let files: Vec<String> = files.collect();
-        let (first, more) = files.split_at(files.len().min(2));
-        text += &format!("  {}: {}", client.name(), first.join(", "));
-        if !more.is_empty() {
-            text += &format!(" and {} more", more.len());
-        }
-        text.push('\n');
+        let more = match files.len() {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let first = files.first().map_or("", String::as_str);
+        text += &format!("  {}: {first}{more}\n", client.name());
     }
     text + "write a callgate.json, such as\n  \
             { \"mcpServers\": { \"time\": { \"command\": \"uvx\", \"args\": [\"mcp-server-time\"] } } }"

@@ -33,7 +33,7 @@ fn bad_entry_disables_only_its_server() {
         (r#""transport": "SSE", "url": "https://a.b/sse""#, off, "3:\"type\" in server \"bad\" is \"sse\"; the server is left out"),
         (r#""type": "websocket", "url": "wss://a.b""#, off, "3:is the unknown \"websocket\"; write \"stdio\" or \"http\"; the server is left out"),
         (r#""url": "wss://a.b""#, off, "3:\"url\" in server \"bad\" must begin with https"),
-        (r#""command": ["npx", "x"]"#, off, "3:\"command\" in server \"bad\" must be a string, and this is an array; the server is left out"),
+        (r#""command": []"#, off, "3:\"command\" in server \"bad\" must be a string, and this is an array; the server is left out"),
         (r#""command": "x", "args": "-y""#, off, "3:\"args\" in server \"bad\" must be an array, and this is a string"),
         (r#""command": "x", "env": { "PORT": 8080 }"#, off, "3:\"PORT\" in \"env\" in server \"bad\" must be a string; the server is left out"),
         (r#""command": "x", "disabled": "yes""#, off, "3:\"disabled\" in server \"bad\" must be true or false; the server is left out"),
