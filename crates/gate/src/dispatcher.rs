@@ -49,7 +49,7 @@ impl Dispatcher {
         Self {
             servers,
             flows: Arc::clone(&flows),
-            ledger: Ledger::new(setup.records.sinks.clone()),
+            ledger: Ledger::new(&setup),
             reviewers: Arc::clone(&reviewers),
             dry_run: options.dry_run.clone(),
             makes_up: !options.one_call,
@@ -127,9 +127,15 @@ impl Dispatcher {
         refused().unwrap_or_else(|error| error)
     }
 
-    /// The run in ledger files, as 32 hexadecimal digits.
+    /// The run's id.
     pub fn id(&self) -> &str {
         self.ledger.run()
+    }
+
+    /// Ends the run with a status of its report. `script_ms`: the milliseconds that count against
+    /// the script-time limit, if there is a script.
+    pub fn end(&self, status: &'static str, script_ms: Option<u64>) {
+        self.ledger.end(status, script_ms);
     }
 
     /// The calls that a dry run did not send, in order.

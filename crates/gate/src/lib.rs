@@ -30,8 +30,8 @@ pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, CallErrorKind, code};
 pub use grant_store::{Definitions, GrantStore, GrantStoreError};
 pub use ledger::{
-    CallEvent, DEFAULT_LEDGER_BYTES, LedgerError, LedgerEvent, LedgerFile, LedgerLine,
-    LedgerOptions, LedgerSink, Outcome,
+    CallEvent, DEFAULT_LEDGER_BYTES, Finding, Head, LedgerError, LedgerEvent, LedgerFile,
+    LedgerLine, LedgerOptions, LedgerSink, MAX_LINE_BYTES, Outcome, Summary, Verifier, run_id,
 };
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;

@@ -63,8 +63,14 @@ pub struct Records {
 /// The kind of a run.
 #[derive(Clone, Default)]
 pub struct RunOptions {
+    /// The run's id. Default: a new one.
+    pub id: Option<String>,
+    /// The name and the version of the MCP client that started the run.
+    pub client: Option<Arc<str>>,
     /// The script: its text is not a server's data, and the asker sees its lines.
     pub script: Option<Arc<str>>,
+    /// The text in which the script was found, for the ledger. Default: the script.
+    pub given: Option<Arc<str>>,
     /// True if it is one call without a script. The uses that rules count are then counted over
     /// all such runs of the session.
     pub one_call: bool,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::condition::Condition;
 use crate::decision::{Because, Decision, Permission};
@@ -91,6 +91,20 @@ impl Rules {
     #[doc(hidden)]
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter().map(Arc::as_ref)
+    }
+
+    /// All rules with their lists, as one value to compare or to hash.
+    #[doc(hidden)]
+    pub fn to_json(&self) -> Value {
+        let rules = self.rules.iter().enumerate();
+        let rules = rules.map(|(index, rule)| {
+            json!({
+                "list": rule.effect.list(),
+                "isOfRun": self.of_run.contains(&index),
+                "rule": rule.to_json(),
+            })
+        });
+        rules.collect()
     }
 
     /// Decides a call as if no rule had been used yet:

@@ -1,6 +1,9 @@
 //! Events of a run, and the sinks that receive them.
 
-use callgate_policy::Rule;
+use std::sync::Arc;
+
+use callgate_policy::flow::FlowRules;
+use callgate_policy::{Rule, Rules};
 use jiff::Timestamp;
 
 use super::call_line::LedgerLine;
@@ -22,10 +25,20 @@ pub trait LedgerSink: Send + Sync {
 pub enum LedgerEvent<'a> {
     /// A run began.
     RunStarted {
-        /// The run, as 32 hexadecimal digits.
+        /// The run's id.
         run: &'a str,
         /// The time of the event.
         time: Timestamp,
+        /// The script as it was given; `None` for one call without a script.
+        script: Option<&'a str>,
+        /// The name and the version of the MCP client; `None` if no MCP client started the run.
+        client: Option<&'a str>,
+        /// The rules for calls.
+        #[doc(hidden)]
+        rules: &'a Arc<Rules>,
+        /// The rules for data that goes from one server to another.
+        #[doc(hidden)]
+        flows: &'a Arc<FlowRules>,
     },
     /// A call was allowed and is about to be sent.
     CallDecided(CallEvent<'a>),
@@ -33,12 +46,24 @@ pub enum LedgerEvent<'a> {
     CallEnded(CallEvent<'a>),
     /// A run ended. It has no further events.
     RunEnded {
-        /// The run, as 32 hexadecimal digits.
+        /// The run's id.
         run: &'a str,
         /// The time of the event.
         time: Timestamp,
+        /// The status, as in the report's JSON form; `lost` if the run was dropped before its
+        /// report.
+        status: &'a str,
+        /// Milliseconds since the run began.
+        total_ms: u64,
+        /// Milliseconds that count against the script-time limit; `None` without a script, and for
+        /// a lost run.
+        script_ms: Option<u64>,
         /// The number of its calls.
         calls: usize,
+        /// The number of calls that were denied.
+        denied: usize,
+        /// The number of calls that were sent and ended without a result.
+        failed: usize,
     },
 }
 
@@ -46,7 +71,7 @@ pub enum LedgerEvent<'a> {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct CallEvent<'a> {
-    /// The run, as 32 hexadecimal digits.
+    /// The run's id.
     pub run: &'a str,
     /// The time of the event.
     pub time: Timestamp,

@@ -2,19 +2,29 @@
 //!
 //! A write reaches the kernel before the call is sent, so a line outlives the process. Several
 //! processes may append to one file. Nothing that is in the file is ever changed.
+//!
+//! The lines of a run are a chain, and the lines about the starts and ends of runs are a chain of
+//! the open file, the *writer*. A line gets its place in them when it is written, and they
+//! advance after that write alone.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use callgate_policy::Rules;
+use callgate_policy::flow::FlowRules;
 use callgate_text::shown_size;
 use parking_lot::Mutex;
+use serde_json::json;
+use uuid::Uuid;
 
+use super::chain::{Chain, digest};
 use super::events::{LedgerEvent, LedgerSink};
-use super::line::{LineKind, line};
+use super::line::{Line, LineKind};
 
 /// The default size limit of a ledger file: 1 GiB.
 pub const DEFAULT_LEDGER_BYTES: u64 = 1 << 30;
@@ -76,15 +86,48 @@ impl LedgerError {
 pub struct LedgerFile {
     path: PathBuf,
     options: LedgerOptions,
+    /// The writer's id: random, in hexadecimal.
+    writer: String,
+    /// The rules of the last run, and their hash.
+    rules: Mutex<Option<KnownRules>>,
     state: Mutex<OpenFile>,
+}
+
+#[derive(Debug)]
+struct KnownRules {
+    calls: Arc<Rules>,
+    flows: Arc<FlowRules>,
+    hash: String,
 }
 
 #[derive(Debug)]
 struct OpenFile {
     file: File,
-    /// Lines of ended calls that could not be written yet. No further call is made before they
-    /// are written.
-    pending: VecDeque<Vec<u8>>,
+    /// The first lines of runs that could not be written yet.
+    starts: HashMap<String, Line>,
+    /// Lines of ended calls and runs that could not be written yet. No further call is made
+    /// before they are written.
+    pending: VecDeque<Line>,
+    /// The chains of runs without a last line.
+    runs: HashMap<String, Chain>,
+    /// The writer's own chain.
+    writer: Chain,
+}
+
+impl OpenFile {
+    /// Adds a line that was written to its chains.
+    fn add(&mut self, line: &Line, text: &str) {
+        let hash = digest(text);
+        if line.kind.is_of_run() {
+            self.writer.add(hash.clone(), line.time.clone());
+        }
+        if line.kind == LineKind::RunEnded {
+            self.runs.remove(&line.run);
+        } else {
+            let chain = self.runs.entry(line.run.clone()).or_default();
+            chain.add(hash, line.time.clone());
+        }
+    }
 }
 
 impl LedgerFile {
@@ -94,49 +137,83 @@ impl LedgerFile {
         Ok(Self {
             path: path.to_owned(),
             options,
+            writer: format!("{:016x}", Uuid::new_v4().as_u128() >> 64),
+            rules: Mutex::default(),
             state: Mutex::new(OpenFile {
                 file: open(path)?,
+                starts: HashMap::new(),
                 pending: VecDeque::new(),
+                runs: HashMap::new(),
+                writer: Chain::default(),
             }),
         })
     }
 
-    /// Appends a line. The line of an ended call may exceed the size limit, and is kept for later
-    /// if it cannot be written.
-    fn write(&self, line: Vec<u8>, is_over: bool) -> Result<(), LedgerError> {
-        let mut state = self.state.lock();
-        if is_over {
-            state.pending.push_back(line);
-            return self.write_pending(&mut state);
+    /// The hash of rules, in the order in which they are written.
+    fn rules_hash(&self, calls: &Arc<Rules>, flows: &Arc<FlowRules>) -> String {
+        let mut known = self.rules.lock();
+        if let Some(known) = &*known
+            && Arc::ptr_eq(&known.calls, calls)
+            && Arc::ptr_eq(&known.flows, flows)
+        {
+            return known.hash.clone();
         }
-        self.write_pending(&mut state)?;
-        self.append(&mut state, &line, false)
+        let hash = digest(&json!([calls.to_json(), flows.to_json()]).to_string());
+        *known = Some(KnownRules {
+            calls: Arc::clone(calls),
+            flows: Arc::clone(flows),
+            hash: hash.clone(),
+        });
+        hash
     }
 
+    /// Writes the pending lines, and the run's first line unless it is written.
+    fn begin_run(&self, state: &mut OpenFile, run: &str) -> Result<(), LedgerError> {
+        self.write_pending(state)?;
+        if let Some(line) = state.starts.remove(run)
+            && let Err(error) = self.append(state, &line, false)
+        {
+            state.starts.insert(run.to_owned(), line);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Writes the pending lines. They may exceed the size limit.
     fn write_pending(&self, state: &mut OpenFile) -> Result<(), LedgerError> {
         while let Some(line) = state.pending.pop_front() {
             if let Err(error) = self.append(state, &line, true) {
                 state.pending.push_front(line);
                 return Err(error);
             }
+            self.sync(state)?;
         }
         Ok(())
     }
 
-    fn append(&self, state: &mut OpenFile, line: &[u8], is_over: bool) -> Result<(), LedgerError> {
+    /// Writes the lines to the disk, if the options say so.
+    fn sync(&self, state: &OpenFile) -> Result<(), LedgerError> {
+        if !self.options.sync {
+            return Ok(());
+        }
+        let synced = state.file.sync_data();
+        synced.map_err(|error| self.unwritten(error))
+    }
+
+    /// Appends a line as the next one of its chains.
+    fn append(&self, state: &mut OpenFile, line: &Line, is_over: bool) -> Result<(), LedgerError> {
         self.follow_path(state)?;
-        let room = self.make_room(state, line.len());
+        let of_run = state.runs.entry(line.run.clone()).or_default();
+        let text = line.text(of_run, &self.writer, &state.writer);
+        let room = self.make_room(state, text.len() + 1);
         if !is_over {
             room?;
         }
         let written = ends_torn(&state.file).and_then(|is_torn| {
-            let torn_end: &[u8] = if is_torn { b"\n" } else { b"" };
+            let torn_end = if is_torn { "\n" } else { "" };
             // In one write, so that lines of several processes do not mix.
-            state.file.write_all(&[torn_end, line].concat())?;
-            if self.options.sync {
-                state.file.sync_data()?;
-            }
-            Ok(())
+            let written = format!("{torn_end}{text}\n");
+            state.file.write_all(written.as_bytes())
         });
         written.map_err(|error| match error.kind() {
             ErrorKind::FileTooLarge => self.unwritten(format!(
@@ -144,7 +221,9 @@ impl LedgerFile {
                  (`ulimit -f`), or set a lower \"maxSize\" and \"keep\" in \"ledger\""
             )),
             _ => self.unwritten(error),
-        })
+        })?;
+        state.add(line, &text);
+        Ok(())
     }
 
     /// Opens the path again, if the open file was moved or deleted.
@@ -222,19 +301,37 @@ impl LedgerFile {
 
 impl LedgerSink for LedgerFile {
     fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
-        let options = &self.options;
-        match event {
-            LedgerEvent::RunStarted { .. } => Ok(()),
-            LedgerEvent::CallDecided(call) => {
-                self.write(line(LineKind::Before, call, options), false)
+        let rules = match event {
+            LedgerEvent::RunStarted { rules, flows, .. } => Some(self.rules_hash(rules, flows)),
+            _ => None,
+        };
+        let line = Line::of(event, rules.as_deref(), &self.options);
+        let run = line.run.clone();
+        let state = &mut *self.state.lock();
+        match line.kind {
+            LineKind::RunStarted => {
+                state.starts.insert(run.clone(), line);
+                self.begin_run(state, &run)?;
+                self.sync(state)
             }
-            LedgerEvent::CallEnded(call) if call.was_sent => {
-                self.write(line(LineKind::After, call, options), true)
+            LineKind::Before | LineKind::NotSent => {
+                self.begin_run(state, &run)?;
+                self.append(state, &line, false)?;
+                self.sync(state)
             }
-            LedgerEvent::CallEnded(call) => {
-                self.write(line(LineKind::NotSent, call, options), false)
+            LineKind::After => {
+                state.pending.push_back(line);
+                self.write_pending(state)
             }
-            LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state.lock()),
+            LineKind::RunEnded => {
+                // A run without its first line has no others.
+                if state.starts.remove(&run).is_none() {
+                    state.pending.push_back(line);
+                } else {
+                    state.runs.remove(&run);
+                }
+                self.write_pending(state)
+            }
         }
     }
 }
@@ -243,8 +340,8 @@ impl Drop for LedgerFile {
     fn drop(&mut self) {
         let mut state = self.state.lock();
         if let Err(error) = self.write_pending(&mut state) {
-            let calls = state.pending.len();
-            tracing::error!(%error, calls, "calls that were made have no line after them");
+            let lines = state.pending.len();
+            tracing::error!(%error, lines, "ends of calls and runs have no line");
         }
     }
 }

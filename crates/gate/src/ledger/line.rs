@@ -1,41 +1,160 @@
-//! A call event as a line of a ledger file.
+//! An event as a line of a ledger file.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::events::CallEvent;
+use super::chain::{Chain, digest};
+use super::events::{CallEvent, LedgerEvent};
 use super::file::LedgerOptions;
 
+/// The first bytes of every line. Quotation marks in texts are escaped, so no text has them.
+pub(super) const START: &str = r#"{"v":1,"event":""#;
+
 /// The kind of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
+    /// The run began.
+    RunStarted,
     /// The call is about to be sent.
     Before,
     /// The call ended.
     After,
     /// The call was not sent.
     NotSent,
+    /// The run ended.
+    RunEnded,
 }
 
-/// The line of an event, with its line feed. A reader that looks for the first two members finds a
-/// line even after one that was cut off: quotation marks in texts are escaped.
-pub(super) fn line(event: LineKind, call: &CallEvent<'_>, options: &LedgerOptions) -> Vec<u8> {
-    let of = call.line;
-    let body = |bytes: usize, sha256: &Option<String>, text: Option<&str>| {
-        let mut body = json!({ "bytes": bytes, "sha256": sha256.as_deref()? });
-        if let Some(text) = text.filter(|_| options.bodies) {
-            body["text"] = text.into();
+impl LineKind {
+    /// The value of the line's `event`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::RunStarted => "runStarted",
+            Self::Before => "before",
+            Self::After => "after",
+            Self::NotSent => "notSent",
+            Self::RunEnded => "runEnded",
         }
-        Some(body)
+    }
+
+    /// True if the line is about the run itself, and so in its writer's chain, too.
+    pub(super) fn is_of_run(self) -> bool {
+        matches!(self, Self::RunStarted | Self::RunEnded)
+    }
+}
+
+/// A line whose place in its chains is open until it is written.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) kind: LineKind,
+    pub(super) run: String,
+    pub(super) time: String,
+    /// The other members, as JSON without the first brace.
+    pub(super) rest: String,
+}
+
+impl Line {
+    /// The line of an event. `rules`: the hash of the rules, for the event of a run's start.
+    pub(super) fn of(
+        event: &LedgerEvent<'_>,
+        rules: Option<&str>,
+        options: &LedgerOptions,
+    ) -> Self {
+        let (kind, run, time, mut parts) = match event {
+            LedgerEvent::RunStarted {
+                run,
+                time,
+                script,
+                client,
+                ..
+            } => {
+                let members = json!({
+                    "script": script.map(|script| {
+                        body(script.len(), &digest(script), Some(script), options)
+                    }),
+                    "client": client,
+                    "program": env!("CARGO_PKG_VERSION"),
+                    "rules": rules,
+                });
+                (LineKind::RunStarted, *run, time, vec![members])
+            }
+            LedgerEvent::CallDecided(call) => {
+                let parts = call_parts(LineKind::Before, call, options);
+                (LineKind::Before, call.run, &call.time, parts)
+            }
+            LedgerEvent::CallEnded(call) => {
+                let kind = if call.was_sent {
+                    LineKind::After
+                } else {
+                    LineKind::NotSent
+                };
+                (kind, call.run, &call.time, call_parts(kind, call, options))
+            }
+            LedgerEvent::RunEnded {
+                run,
+                time,
+                status,
+                total_ms,
+                script_ms,
+                calls,
+                denied,
+                failed,
+            } => {
+                let members = json!({
+                    "status": status,
+                    "totalMs": total_ms,
+                    "scriptMs": script_ms,
+                    "calls": calls,
+                    "denied": denied,
+                    "failed": failed,
+                });
+                (LineKind::RunEnded, *run, time, vec![members])
+            }
+        };
+        parts.push(json!({ "user": options.user }));
+        let parts = parts.into_iter().filter_map(|part| match part {
+            Value::Object(members) => Some(members),
+            _ => None,
+        });
+        let mut members: Map<String, Value> = parts.flatten().collect();
+        members.retain(|_, member| !member.is_null());
+        let text = Value::Object(members).to_string();
+        Self {
+            kind,
+            run: run.to_owned(),
+            time: format!("{time:.3}"),
+            rest: text.strip_prefix('{').unwrap_or(&text).to_owned(),
+        }
+    }
+
+    /// The text of the line, without its line feed, as the next one of its run and, if it is
+    /// about the run itself, of its writer.
+    pub(super) fn text(&self, of_run: &Chain, writer: &str, of_writer: &Chain) -> String {
+        let (event, run) = (self.kind.name(), Value::from(self.run.as_str()));
+        let mut text = format!(r#"{START}{event}","run":{run},{}"#, of_run.next());
+        if self.kind.is_of_run() {
+            text += &format!(r#","writer":{{"id":"{writer}",{}}}"#, of_writer.next());
+        }
+        text + &format!(r#","time":"{}",{}"#, self.time, self.rest)
+    }
+}
+
+/// The size and the hash of a text, and the text itself if the ledger has bodies.
+fn body(bytes: usize, sha256: &str, text: Option<&str>, options: &LedgerOptions) -> Value {
+    let mut body = json!({ "bytes": bytes, "sha256": sha256 });
+    if let Some(text) = text.filter(|_| options.bodies) {
+        body["text"] = text.into();
+    }
+    body
+}
+
+/// The members of a call's line, in parts.
+fn call_parts(kind: LineKind, call: &CallEvent<'_>, options: &LedgerOptions) -> Vec<Value> {
+    let of = call.line;
+    let hashed = |bytes: usize, sha256: &Option<String>, text: Option<&str>| {
+        Some(body(bytes, sha256.as_deref()?, text, options))
     };
     let head = json!({
-        "v": 1,
-        "event": event,
-        "run": call.run,
         "call": of.ordinal,
-        "time": format!("{:.3}", call.time),
         "function": of.function,
         "server": of.server,
         "tool": of.tool,
@@ -46,7 +165,7 @@ pub(super) fn line(event: LineKind, call: &CallEvent<'_>, options: &LedgerOption
         "rule": call.rule.map(|rule| rule.to_json().to_string()),
         "flows": Some(&of.flows).filter(|flows| !flows.is_empty()),
         "moreFlows": Some(of.more_flows).filter(|more| *more > 0),
-        "arguments": body(of.argument_bytes, &of.argument_sha256, call.arguments),
+        "arguments": hashed(of.argument_bytes, &of.argument_sha256, call.arguments),
     });
     let mut outcome = json!(of.outcome);
     if !options.bodies {
@@ -55,25 +174,12 @@ pub(super) fn line(event: LineKind, call: &CallEvent<'_>, options: &LedgerOption
     }
     let end = json!({
         "tookMs": of.took_ms,
-        "result": body(of.result_bytes.unwrap_or_default(), &of.result_sha256, call.result),
-        "user": options.user,
+        "result": hashed(of.result_bytes.unwrap_or_default(), &of.result_sha256, call.result),
     });
     // The line before the call has the decision and the arguments already.
-    let parts = match event {
+    match kind {
         LineKind::Before => vec![head, decided, end],
-        LineKind::After => vec![head, outcome, end],
         LineKind::NotSent => vec![head, decided, outcome, end],
-    };
-    let parts = parts.into_iter().filter_map(|part| match part {
-        Value::Object(members) => Some(members),
-        _ => None,
-    });
-    let mut line: Map<String, Value> = parts.flatten().collect();
-    line.retain(|_, member| !member.is_null());
-    format!("{}\n", Value::Object(line)).into_bytes()
-}
-
-/// SHA-256 in hexadecimal.
-pub(super) fn digest(text: &str) -> String {
-    hex::encode(Sha256::digest(text))
+        _ => vec![head, outcome, end],
+    }
 }

@@ -1,6 +1,7 @@
 //! The ledger of a run: one line for each call, with its decision and its outcome.
 
 mod call_line;
+mod chain;
 mod events;
 mod file;
 mod line;
@@ -8,6 +9,7 @@ mod open_line;
 mod outcome;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +27,11 @@ pub use events::{CallEvent, LedgerEvent, LedgerSink};
 pub use file::{DEFAULT_LEDGER_BYTES, LedgerError, LedgerFile, LedgerOptions};
 pub(crate) use open_line::OpenLine;
 pub use outcome::Outcome;
+pub use verify::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};
 
 use crate::ask::Done;
 use crate::error::{CallError, code};
+use crate::setup::Setup;
 
 /// The limit of lines. Further calls are not sent.
 const MAX_LINES: usize = 10_000;
@@ -47,23 +51,53 @@ pub(crate) struct Ledger {
     /// True once it is logged that a sink has failed.
     has_failed: AtomicBool,
     lines: Mutex<Vec<LedgerLine>>,
+    end: Mutex<Option<RunEnd>>,
+}
+
+/// The end of a run, as its report has it.
+struct RunEnd {
+    status: &'static str,
+    total_ms: u64,
+    script_ms: Option<u64>,
+}
+
+/// A new id for a run: `r-` and 64 random bits in hexadecimal.
+pub fn run_id() -> String {
+    // A UUID has fixed bits in each half, at different places.
+    let (one, other) = Uuid::new_v4().as_u64_pair();
+    format!("r-{:016x}", one ^ other)
 }
 
 impl Ledger {
-    /// Starts the ledger of a run, whose events the sinks receive.
-    pub(crate) fn new(sinks: Vec<Arc<dyn LedgerSink>>) -> Arc<Self> {
+    /// Starts the ledger of a run, with an event for the sinks.
+    pub(crate) fn new(setup: &Setup) -> Arc<Self> {
+        let options = &setup.options;
         let ledger = Self {
-            run: Uuid::new_v4().simple().to_string(),
+            run: options.id.clone().unwrap_or_else(run_id),
             began: Instant::now(),
-            sinks,
+            sinks: setup.records.sinks.clone(),
             has_failed: AtomicBool::new(false),
             lines: Mutex::default(),
+            end: Mutex::default(),
         };
         ledger.emit_or_log(&LedgerEvent::RunStarted {
             run: &ledger.run,
             time: Timestamp::now(),
+            script: options.given.as_deref().or(options.script.as_deref()),
+            client: options.client.as_deref(),
+            rules: &setup.rules.calls,
+            flows: &setup.rules.flows,
         });
         Arc::new(ledger)
+    }
+
+    /// Notes the status of the run. Its last event comes when no call is left.
+    pub(crate) fn end(&self, status: &'static str, script_ms: Option<u64>) {
+        *self.end.lock() = Some(RunEnd {
+            status,
+            total_ms: millis(self.began.elapsed()),
+            script_ms,
+        });
     }
 
     /// Opens the line of a call.
@@ -95,7 +129,7 @@ impl Ledger {
         Ok(OpenLine::new(Arc::clone(self), index, function, server))
     }
 
-    /// The run, as 32 hexadecimal digits.
+    /// The run's id.
     pub(crate) fn run(&self) -> &str {
         &self.run
     }
@@ -148,10 +182,21 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
+        let end = self.end.get_mut().take().unwrap_or_else(|| RunEnd {
+            status: "lost",
+            total_ms: millis(self.began.elapsed()),
+            script_ms: None,
+        });
+        let done = self.done();
         self.emit_or_log(&LedgerEvent::RunEnded {
             run: &self.run,
             time: Timestamp::now(),
+            status: end.status,
+            total_ms: end.total_ms,
+            script_ms: end.script_ms,
             calls: self.lines.lock().len(),
+            denied: done.iter().map(|done| done.denied).sum(),
+            failed: done.iter().map(|done| done.failed).sum(),
         });
     }
 }

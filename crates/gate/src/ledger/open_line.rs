@@ -11,8 +11,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call_line::LedgerLine;
+use super::chain::digest;
 use super::events::{CallEvent, LedgerEvent};
-use super::line::digest;
 use super::outcome::{Outcome, cut};
 use super::{Ledger, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
 use crate::arguments::Arguments;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::finding::{Finding, FlowRecord, Side};
 use crate::name_pattern::{Pattern, ServerPattern};
@@ -39,6 +39,15 @@ impl FlowRules {
     /// True without rules and labels: every flow passes.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.servers.is_empty() && self.tools.is_empty()
+    }
+
+    /// The rules and labels, as one value to compare or to hash.
+    pub fn to_json(&self) -> Value {
+        let tools = self.tools.iter();
+        let tools: Vec<_> = tools
+            .map(|(pattern, label)| (pattern.as_str(), label))
+            .collect();
+        json!({ "rules": self.rules, "servers": self.servers, "tools": tools })
     }
 
     /// The labels of a tool and of its server. `widens` says whether a label lets data pass.
