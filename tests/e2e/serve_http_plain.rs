@@ -209,7 +209,7 @@ async fn deleted_session_ends_its_runs() {
         let arguments = json!({ "code": code, "limits": { "waitMs": 0 } });
         let said = own_tool(session, "run_script", arguments).await;
         let at = said.find("r-").expect("an id");
-        said[at..at + 34].to_owned()
+        said[at..at + 18].to_owned()
     };
     let ending = [begin(&ended).await, begin(&ended).await];
     let going_on = begin(&other).await;

@@ -18,7 +18,7 @@ impl Session {
         let (is_error, said) = self.result("run_script", arguments).await;
         assert!(!is_error, "{said}");
         let id = said.split('"').nth(1).expect("an id");
-        assert!(id.starts_with("r-") && id.len() == 34, "{said}");
+        assert!(id.starts_with("r-") && id.len() == 18, "{said}");
         id.to_owned()
     }
 }
@@ -68,6 +68,28 @@ async fn unfinished_run_can_be_fetched_with_wait() {
             assert_eq!(report, (false, "begun\ntrue\n".to_owned()), "{version}");
         }
         assert_eq!(session.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn served_run_has_one_id_in_wait_and_ledger() {
+    let bench = Workbench::demo();
+    for version in ERAS {
+        let session = connect(
+            &bench,
+            User::new(&version, &[]),
+            &["--ledger", "calls.jsonl"],
+        )
+        .await;
+        let run = session.leave("return await ticketing_listIssues()").await;
+        let wait = json!({ "run": run, "waitMs": 60_000 });
+        let (is_error, said) = session.result("wait", wait).await;
+        assert!(!is_error, "{said}");
+        let mut lines = bench.ledger_lines();
+        lines.retain(|line| line["run"] == run);
+        let events: Vec<_> = lines.iter().map(|line| &line["event"]).collect();
+        assert_eq!(events, ["runStarted", "before", "after", "runEnded"]);
+        assert_eq!(lines[0]["client"], "test 1", "{version}");
     }
 }
 

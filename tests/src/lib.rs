@@ -245,8 +245,15 @@ impl Workbench {
         command
     }
 
-    /// The lines of the ledger `calls.jsonl`.
+    /// The lines about calls in the ledger `calls.jsonl`.
     pub fn ledger(&self) -> Vec<Value> {
+        let mut lines = self.ledger_lines();
+        lines.retain(|line| line.get("call").is_some());
+        lines
+    }
+
+    /// All lines of the ledger `calls.jsonl`.
+    pub fn ledger_lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path().join("calls.jsonl")).unwrap_or_default();
         let lines = text.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().expect("JSON")

@@ -2,7 +2,7 @@
 
 pub use callgate_auth::{Endpoint, Origin, Source, has_keyring, store_in_keyring};
 pub use callgate_check::globals as sandbox_declarations;
-pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, code};
+pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, code, run_id};
 pub use callgate_models::Api;
 pub use callgate_policy::flow::{Finding, FlowRules};
 pub use callgate_policy::{
@@ -27,6 +27,11 @@ pub use crate::question_text::{Shown, answer_text, call_text, change_text, quest
 pub use crate::run_request::MAX_STDIN;
 pub use crate::skill::Skill;
 pub use crate::workers::Workers;
+
+/// The check of ledger files.
+pub mod ledger {
+    pub use callgate_gate::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};
+}
 
 /// Logins at HTTP servers.
 pub mod auth {

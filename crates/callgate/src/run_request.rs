@@ -48,6 +48,8 @@ pub struct RunRequest {
 /// The settings of a run or of a single call that differ from the gate's.
 #[derive(Clone, Default)]
 pub(crate) struct CallSettings {
+    pub(crate) id: Option<String>,
+    pub(crate) client: Option<Arc<str>>,
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) caller: Option<Arc<dyn Caller>>,

@@ -15,6 +15,14 @@ macro_rules! setters {
 macro_rules! call_setters {
     () => {
         $crate::setters::setters! {
+            /// Sets the run's id. No two runs may have the same. Default: a new one.
+            #[doc(hidden)]
+            id(self, id: impl Into<String>) { self.settings.id = Some(id.into()); }
+
+            /// Sets the name and the version of the MCP client, for the ledger.
+            #[doc(hidden)]
+            client(self, client: Option<Arc<str>>) { self.settings.client = client; }
+
             /// Sets the rules.
             rules(self, rules: Rules) { self.settings.rules = Some(Arc::new(rules)); }
 

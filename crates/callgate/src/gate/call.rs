@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::Gate;
+use crate::report::Status;
 use crate::report::text::write_dry_run;
 use crate::run_request::CallSettings;
 use crate::setters::{call_setters, setters};
@@ -79,6 +80,18 @@ impl CallOutcome {
         }
         text
     }
+
+    /// The status of the call, as if a script had made it and caught nothing.
+    #[doc(hidden)]
+    pub fn status(&self) -> Status {
+        match self.result.as_ref().map_err(|error| &error.kind) {
+            Ok(_) => Status::Completed,
+            Err(CallErrorKind::Denied(_)) => Status::Denied,
+            Err(CallErrorKind::DryRun { .. }) => Status::DryRun,
+            Err(CallErrorKind::Cancelled { .. }) => Status::Cancelled,
+            Err(_) => Status::Failed,
+        }
+    }
 }
 
 impl Gate {
@@ -137,10 +150,12 @@ impl Gate {
                 },
             })
         });
-        CallOutcome {
+        let outcome = CallOutcome {
             result,
             line,
             withheld: run.withheld().into_iter().next(),
-        }
+        };
+        run.end(outcome.status().name(), None);
+        outcome
     }
 }

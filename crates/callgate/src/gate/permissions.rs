@@ -55,6 +55,8 @@ impl Gate {
         setup.people.asker = settings.asker.clone().or(setup.people.asker);
         let caller = settings.caller.clone();
         setup.people.caller = caller.map(|caller| with_roots(&self.roots, caller));
+        setup.options.id.clone_from(&settings.id);
+        setup.options.client.clone_from(&settings.client);
         setup.options.dry_run.clone_from(&settings.dry_run);
         let models = &self.models;
         setup.options.consults =

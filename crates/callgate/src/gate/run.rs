@@ -39,6 +39,7 @@ impl Gate {
         let ReadScript {
             prepared, worker, ..
         } = read(&self.launcher, limits, request).await?;
+        let given = Arc::clone(&request.source);
         let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
         let mut catalog = tokio::select! {
@@ -59,6 +60,7 @@ impl Gate {
         let functions = stubs(&prepared.mentions, &catalog, &request.scope);
         let mut setup = self.setup(settings);
         setup.options.script = Some(Arc::clone(&request.source));
+        setup.options.given = Some(given);
         let rules = Arc::clone(&setup.rules.calls);
         let run = Arc::new(Dispatcher::new(self.live.connections.clone(), setup));
         let calls = ScriptCalls(Arc::new(RunCalls {
@@ -103,6 +105,7 @@ impl Gate {
         report.lookups = calls.0.lookups();
         report.check = checked;
         report.unavailable = self.unavailable();
+        run.end(report.status.name(), Some(report.script_ms));
         Ok(report)
     }
 

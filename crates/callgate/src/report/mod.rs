@@ -48,7 +48,7 @@ pub struct RunReport {
     /// [`Limits::whole_bytes`](crate::settings::Limits::whole_bytes) has room. Not in the JSON form.
     #[serde(skip)]
     pub whole: Option<Arc<str>>,
-    /// The run's id in the ledger: 32 hexadecimal digits. `None` if no script ran.
+    /// The run's id, also in the ledger: `r-` and 16 hexadecimal digits. `None` if no script ran.
     pub run: Option<String>,
     /// Every call that was decided on, in the order of the calls.
     pub calls: Vec<LedgerLine>,
@@ -128,6 +128,19 @@ impl std::fmt::Display for Status {
 }
 
 impl Status {
+    /// The status in the JSON form.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Denied => "denied",
+            Status::DryRun => "dryRun",
+            Status::Limit => "limit",
+            Status::MissingServer => "missingServer",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
     /// The exit code of a command with this status. 2 is for usage and configuration errors,
     /// which come before any run.
     pub fn exit_code(self) -> u8 {

@@ -50,8 +50,8 @@ pub enum LedgerEvent<'a> {
         run: &'a str,
         /// The time of the event.
         time: Timestamp,
-        /// The status, as in the report's JSON form; `lost` if the run was dropped before its
-        /// report.
+        /// The status, as in the report's JSON form; `lost` if a script's run was dropped before
+        /// its report.
         status: &'a str,
         /// Milliseconds since the run began.
         total_ms: u64,

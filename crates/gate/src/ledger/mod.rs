@@ -51,6 +51,7 @@ pub(crate) struct Ledger {
     /// True once it is logged that a sink has failed.
     has_failed: AtomicBool,
     lines: Mutex<Vec<LedgerLine>>,
+    is_one_call: bool,
     end: Mutex<Option<RunEnd>>,
 }
 
@@ -78,6 +79,7 @@ impl Ledger {
             sinks: setup.records.sinks.clone(),
             has_failed: AtomicBool::new(false),
             lines: Mutex::default(),
+            is_one_call: options.one_call,
             end: Mutex::default(),
         };
         ledger.emit_or_log(&LedgerEvent::RunStarted {
@@ -183,7 +185,12 @@ impl Ledger {
 impl Drop for Ledger {
     fn drop(&mut self) {
         let end = self.end.get_mut().take().unwrap_or_else(|| RunEnd {
-            status: "lost",
+            // The caller of one call gave it up; the reader of a script's report is gone.
+            status: if self.is_one_call {
+                "cancelled"
+            } else {
+                "lost"
+            },
             total_ms: millis(self.began.elapsed()),
             script_ms: None,
         });

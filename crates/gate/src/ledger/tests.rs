@@ -378,6 +378,25 @@ fn run_ids_are_given_or_new() {
 }
 
 #[test]
+fn dropped_call_is_cancelled_and_dropped_script_lost() {
+    let files = Files::new();
+    let file = LedgerFile::open(&files.path("l"), files.options.clone());
+    let mut setup = Setup::default();
+    setup.records.sinks = vec![Arc::new(file.expect("it opens"))];
+    for (is_one_call, status) in [(true, "cancelled"), (false, "lost")] {
+        setup.options.one_call = is_one_call;
+        drop(Ledger::new(&setup));
+        let text = files.text("l");
+        let last = text.lines().last().expect("a line");
+        let last: Value = serde_json::from_str(last).expect("JSON");
+        assert_eq!(
+            (&last["event"], &last["status"]),
+            (&json!("runEnded"), &json!(status))
+        );
+    }
+}
+
+#[test]
 fn changed_rules_have_another_hash() {
     let files = Files::new();
     let file = LedgerFile::open(&files.path("l"), files.options.clone());

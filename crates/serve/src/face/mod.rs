@@ -204,6 +204,7 @@ impl Session {
         let limit = gate.limits().output_bytes;
         let calling = Arc::clone(&gate);
         let work = move |asker: Arc<ClientAsker>| async move {
+            made = made.id(asker.run.id.as_str()).client(asker.name.clone());
             made = made.caller(Arc::<ClientAsker>::clone(&asker));
             if asks {
                 made = made.asker(asker);

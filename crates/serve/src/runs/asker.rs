@@ -26,6 +26,8 @@ pub(crate) struct ClientAsker {
     pub(crate) logs: Option<LogLevel>,
     /// The largest output that the client shows to its model whole, in bytes, if it is known.
     pub(crate) max_output: Option<u64>,
+    /// The client's name and version.
+    pub(crate) name: Option<Arc<str>>,
     folders: Folders,
     pub(crate) run: Arc<ServedRun>,
 }
@@ -37,6 +39,7 @@ impl ClientAsker {
             has_titles: client.has_titles,
             logs: client.logs,
             max_output: client.max_output,
+            name: client.name.clone(),
             folders,
             run: Arc::clone(run),
         })
@@ -120,6 +123,7 @@ mod tests {
             has_titles: true,
             logs: None,
             max_output: None,
+            name: None,
             folders: Folders::none(),
             run: Arc::new(run),
         };

@@ -1,6 +1,9 @@
 //! The client of a request and its capabilities.
 
+use std::sync::Arc;
+
 use callgate::faces::{LogLevel, Offers};
+use callgate_text::one_line;
 use http::request::Parts;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ErrorData, InputRequest, ProtocolVersion,
@@ -14,6 +17,9 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The largest output, in bytes, that clients show to their model whole, by the client's name.
 const MAX_OUTPUTS: [(&str, u64); 1] = [("codex-mcp-client", 10 << 10)];
+
+/// The limit of a client's name and version, in characters.
+const MAX_NAME: usize = 100;
 
 /// Marks a request over HTTP whose answer is one message: in a session, its client cannot be asked.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +42,8 @@ pub(crate) struct Client {
     pub(crate) logs: Option<LogLevel>,
     /// The largest output that the client shows to its model whole, in bytes, if it is known.
     pub(crate) max_output: Option<u64>,
+    /// The client's name and version, as it says.
+    pub(crate) name: Option<Arc<str>>,
 }
 
 impl Client {
@@ -58,9 +66,14 @@ impl Client {
             logs
         };
         let info = context.client_info();
+        let name = info.as_ref().map(|info| {
+            let name = format!("{} {}", info.name, info.version);
+            one_line(&name, MAX_NAME).into()
+        });
         Ok(Self {
             logs,
             max_output: info.and_then(|info| max_output(&info.name)),
+            name,
             ..client
         })
     }
@@ -89,6 +102,7 @@ impl Client {
             tasks: is_stateless && capabilities.supports_tasks(),
             logs: None,
             max_output: None,
+            name: None,
         }
     }
 }

@@ -342,12 +342,15 @@ impl Runs {
             // Messages must not be cut when they are printed: the whole output has them.
             limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         }
+        let name = client.as_ref().and_then(|client| client.name.clone());
         let (caller, asker): (Arc<dyn Caller>, Arc<dyn Asker>) = match client {
             Some(client) => (Arc::<ClientAsker>::clone(&client), client),
             None => (Arc::new(NoCaller), Arc::new(NoAsker)),
         };
         let progress = Arc::clone(run);
         let mut request = RunRequest::new(given.code)
+            .id(run.id.as_str())
+            .client(name)
             .limits(limits)
             .cancel_on(run.cancel.clone())
             .caller(caller)

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use callgate::faces::run_id;
 use rmcp::task_manager::current_timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::outcome::Outcome;
 use super::pages::Pages;
@@ -18,7 +18,8 @@ use super::resume::Purpose;
 /// A run of a script, or of one call or search without a script.
 #[derive(Debug)]
 pub(crate) struct ServedRun {
-    /// `r-` and a random UUID. Each client of the user that knows the id may see the run.
+    /// The id in reports and in the ledger: `r-` and 64 random bits. Each client of the user that
+    /// knows it may see the run; clients of other users may not.
     pub(crate) id: String,
     pub(crate) purpose: Purpose,
     /// The MCP session over HTTP in which the run was started.
@@ -53,7 +54,7 @@ impl ServedRun {
         cancel: CancellationToken,
     ) -> Self {
         Self {
-            id: format!("r-{}", Uuid::new_v4().simple()),
+            id: run_id(),
             purpose,
             session: None,
             pending: PendingRequests::new(answer_time),
