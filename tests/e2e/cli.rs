@@ -40,7 +40,7 @@ pub(crate) fn ticketing() -> Workbench {
 fn help_of_each_command_lists_exit_codes() {
     let bench = Workbench::empty();
     for command in [
-        "run", "check", "types", "tools", "search", "call", "serve", "export", "auth",
+        "run", "check", "types", "tools", "search", "call", "serve", "export", "auth", "ledger",
     ] {
         let ran = bench.callgate(&[command, "--help"]);
         assert!(ran.stdout.contains("Exit codes"), "{}", ran.stdout);

@@ -47,6 +47,130 @@ await call(ticketing_createIssue({ title: 'c' }));";
     "#]].assert_eq(&lines.collect::<String>());
 }
 
+/// The ticketing server, all of whose calls are allowed.
+fn allowed() -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": { "ticketing": demo_ticketing() },
+        "permissions": { "allow": ["ticketing_*"] },
+        "check": { "mode": "off" },
+    }))
+}
+
+fn members<const N: usize>(line: &Value, keys: [&str; N]) -> Value {
+    keys.iter().map(|key| line[*key].clone()).collect()
+}
+
+#[test]
+fn ledger_names_script_and_end_of_run() {
+    let thrown = (
+        "await ticketing_listIssues(); throw new Error('half');",
+        "be80165d15698a4fa415ffde5da6c6dd0859fa024d04035e5aeb7d985c2c2653",
+        vec!["runStarted", "before", "after", "runEnded"],
+        json!(["failed", 1, 0, 0]),
+    );
+    // The hash is of the text as it was given.
+    let block = (
+        "```ts\nreturn 7\n```",
+        "c9ad6346521fe68e2b2d099a37a9894afafd40d6291c5d1b36ec119aec93371e",
+        vec!["runStarted", "runEnded"],
+        json!(["completed", 0, 0, 0]),
+    );
+    for (script, hash, events, end) in [thrown, block] {
+        let bench = allowed();
+        let report = bench.report(script, &["--ledger", "calls.jsonl"]);
+        let lines = bench.ledger_lines();
+        let written: Vec<&Value> = lines.iter().map(|line| &line["event"]).collect();
+        assert_eq!(written, events);
+        let id = report["run"].as_str().expect("an id");
+        assert!(id.starts_with("r-") && id.len() == 18, "{id}");
+        assert!(lines.iter().all(|line| line["run"] == id), "{lines:#?}");
+        let given = json!({ "bytes": script.len(), "sha256": hash });
+        assert_eq!(lines[0]["script"], given);
+        let last = lines.last().expect("a line");
+        assert_eq!(members(last, ["status", "calls", "denied", "failed"]), end);
+        assert_eq!(last["scriptMs"], report["scriptMs"]);
+    }
+}
+
+#[test]
+fn one_call_is_a_run_without_script() {
+    let bench = allowed();
+    let with_ledger = ["--ledger", "calls.jsonl"];
+    for (flags, code, expected) in [
+        (vec![], 0, json!(["completed", 1, 0])),
+        (
+            vec!["--deny", "ticketing_list*"],
+            3,
+            json!(["denied", 1, 1]),
+        ),
+    ] {
+        let call = ["call", "ticketing_listIssues", "{}"];
+        let ran = bench.callgate(&[&call[..], &with_ledger[..], &flags[..]].concat());
+        assert_eq!(ran.code, code, "{ran:#?}");
+        let lines = bench.ledger_lines();
+        let last = lines.last().expect("a line");
+        assert_eq!(members(last, ["status", "calls", "denied"]), expected);
+        assert!(lines.iter().all(|line| line.get("script").is_none()));
+    }
+}
+
+#[test]
+fn verify_finds_changed_and_cut_ledgers() {
+    let bench = allowed();
+    let run = || {
+        let flags = ["--ledger", "calls.jsonl"];
+        let ran = bench.run("await ticketing_listIssues()", &flags);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+    };
+    let verify = |flags: &[&str]| {
+        let ran = bench.callgate(&[&["ledger", "verify", "calls.jsonl"], flags].concat());
+        (ran.code, ran.stdout)
+    };
+    run();
+    run();
+    let file = bench.path().join("calls.jsonl");
+    let text = fs::read_to_string(&file).expect("a ledger");
+    let heads = bench.callgate(&["ledger", "heads", "calls.jsonl"]);
+    assert_eq!((heads.code, heads.stdout.lines().count()), (0, 1));
+    bench.write("heads.jsonl", &heads.stdout);
+    let with_heads = ["--heads", "heads.jsonl"];
+    let whole = "files: 1, lines: 8, runs: 2, findings: 0, warnings: 0\n";
+    assert_eq!(verify(&[]), (0, whole.to_owned()));
+    assert_eq!(verify(&with_heads).0, 0);
+
+    let change = |changed: String| fs::write(&file, changed).expect("written");
+    change(text.replacen("listIssues", "listissues", 1));
+    let (code, said) = verify(&[]);
+    assert_eq!(code, 1);
+    let found = "line 3 does not follow calls.jsonl:2: one of the two was changed";
+    assert!(said.starts_with("calls.jsonl:3: run \"r-"), "{said}");
+    assert!(said.contains(found), "{said}");
+
+    let (cut, _) = text.trim_end().rsplit_once('\n').expect("lines");
+    change(format!("{cut}\n"));
+    let (code, said) = verify(&[]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("calls.jsonl:7: warning: run"), "{said}");
+    let (code, said) = verify(&with_heads);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("lines up to 8 are missing"), "{said}");
+
+    // The file was rotated.
+    change(text);
+    fs::rename(&file, bench.path().join("calls.jsonl.1")).expect("renamed");
+    run();
+    let (code, said) = verify(&with_heads);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.starts_with("files: 2, lines: 12, runs: 3,"), "{said}");
+
+    let ran = bench.callgate(&["ledger", "verify", "nowhere.jsonl"]);
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("cannot open nowhere.jsonl"), "{ran:#?}");
+    let ran = bench.callgate(&["ledger", "verify", "calls.jsonl", "--heads", "calls.jsonl"]);
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("calls.jsonl:1 is no head"), "{ran:#?}");
+}
+
 /// Makes calls until it is killed. Each tells which calls had been answered by then.
 const LOOP: &str = "let answered: string[] = [];
 const note = async (i: number) => {
@@ -129,11 +253,12 @@ fn killed_process_loses_no_ledger_line() {
     }
 
     let text = fs::read_to_string(&ledger).expect("a ledger");
-    let records: Vec<Value> = text
+    let mut records: Vec<Value> = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
     let torn = text.lines().count() - records.len();
+    records.retain(|record| record.get("call").is_some());
     let mut calls = HashMap::new();
     for record in &records {
         let call = (record["run"].as_str(), record["call"].as_u64());
@@ -143,6 +268,17 @@ fn killed_process_loses_no_ledger_line() {
             _ => *after = record["outcome"].as_str(),
         }
     }
+    let ran = bench.callgate(&["ledger", "verify", "calls.jsonl"]);
+    let ends = ["the line is torn", "has no end"];
+    let mut findings = ran
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("calls.jsonl:"));
+    assert!(
+        findings.all(|line| ends.iter().any(|end| line.contains(end))),
+        "{ran:#?}"
+    );
+    assert!(ran.stdout.matches(ends[0]).count() >= torn, "{ran:#?}");
     // A kill may additionally truncate one line.
     assert!((kills.len()..=2 * kills.len()).contains(&torn), "{torn}");
     let mut by_id = HashMap::new();

@@ -87,6 +87,14 @@ pub enum Command {
     #[command(after_help = help::AUTH_EXIT_CODES)]
     Auth(AuthArgs),
 
+    /// Check a ledger file for changed and removed lines, or print its heads, which make
+    /// a cut end detectable
+    #[command(after_help = help::LEDGER_EXAMPLES)]
+    Ledger {
+        #[command(subcommand)]
+        command: LedgerCommand,
+    },
+
     /// Make a callgate.json from the servers of other MCP clients, or add Callgate to one
     /// of them
     #[command(after_help = help::INIT_EXAMPLES)]
@@ -550,6 +558,27 @@ pub enum AuthCommand {
     Logout {
         /// The server, by its name in the configuration
         server: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Check a file and its rotated ones (FILE.N to FILE.1, FILE), line by line
+    #[command(after_help = help::LEDGER_EXAMPLES)]
+    Verify {
+        /// The ledger file
+        file: PathBuf,
+
+        /// A file with heads that were printed earlier
+        #[arg(long, value_name = "FILE")]
+        heads: Option<PathBuf>,
+    },
+
+    /// Print a line of JSON per file, to keep in a place that this machine cannot change
+    #[command(after_help = help::LEDGER_EXAMPLES)]
+    Heads {
+        /// The ledger file
+        file: PathBuf,
     },
 }
 

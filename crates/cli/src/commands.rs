@@ -62,6 +62,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             let print = async |gate: &Gate| crate::export::print(gate, &args);
             setup::with_tools(config, refresh, print).await
         }
+        Command::Ledger { command } => crate::ledger::execute(command),
         Command::Init(args) => crate::init::execute(config, args).await,
         Command::Doctor { json } => crate::doctor::execute(config, json).await,
         Command::Trust { forget } => trust::execute(config, forget).await,
@@ -410,6 +411,7 @@ fn print_call(gate: &Gate, tool: &str, called: CallOutcome) -> anyhow::Result<u8
         return Ok(missing.tell());
     }
     print::err(&called.problems());
+    let status = called.status();
     let error = match called.result {
         Ok(result) => {
             print::out(&format!("{}\n", print::laid_out(result.get())))?;
@@ -428,12 +430,6 @@ fn print_call(gate: &Gate, tool: &str, called: CallOutcome) -> anyhow::Result<u8
         print::note(UNMATCHED);
         return Ok(crate::exit::USAGE);
     }
-    let status = match error.kind {
-        CallErrorKind::Denied(_) => Status::Denied,
-        CallErrorKind::DryRun { .. } => Status::DryRun,
-        CallErrorKind::Cancelled { .. } => Status::Cancelled,
-        _ => Status::Failed,
-    };
     Ok(status.exit_code())
 }
 

@@ -94,6 +94,17 @@ Exit codes:
   5 no server started, or not the server of a named pattern
   130 interrupted";
 
+pub const LEDGER_EXAMPLES: &str = "\
+Examples:
+  callgate ledger verify calls.jsonl
+  callgate ledger heads calls.jsonl | ssh archive 'cat >> heads.jsonl'
+  callgate ledger verify calls.jsonl --heads heads.jsonl
+
+Exit codes:
+  0 no finding, or warnings only
+  1 something was changed, inserted, removed or torn
+  2 usage error, or a file that cannot be read";
+
 pub const DOCTOR_EXIT_CODES: &str = "\
 Exit codes:
   0 runs have everything that they need

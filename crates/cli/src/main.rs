@@ -15,6 +15,7 @@ mod export;
 mod grants;
 mod help;
 mod init;
+mod ledger;
 mod log;
 mod names;
 mod print;

@@ -1,0 +1,172 @@
+//! `callgate ledger`: checks ledger files, and prints what to keep elsewhere for later checks.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use callgate::faces::ledger::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};
+
+use crate::args::LedgerCommand;
+use crate::print;
+
+/// The limit of rotated files, as in the configuration.
+const MAX_ROTATED: u32 = 1_000;
+
+/// Runs the command, and returns the exit code.
+pub fn execute(command: LedgerCommand) -> anyhow::Result<u8> {
+    match command {
+        LedgerCommand::Verify { file, heads } => {
+            let heads = heads.as_deref().map(read_heads).transpose()?;
+            let heads = heads.unwrap_or_default();
+            let known = heads.len();
+            let tell = |finding: &Finding| print::out(&format!("{finding}\n"));
+            let checked = check(&file, heads, tell)?;
+            print::out(&checked.summary(known))?;
+            Ok(checked.exit_code())
+        }
+        LedgerCommand::Heads { file } => {
+            let tell = |finding: &Finding| {
+                // A run may be under way.
+                if !finding.fault.is_warning() {
+                    print::err(&format!("{finding}\n"));
+                }
+                Ok(())
+            };
+            let checked = check(&file, Vec::new(), tell)?;
+            for head in &checked.heads {
+                print::out(&format!("{}\n", serde_json::to_string(head)?))?;
+            }
+            Ok(checked.exit_code())
+        }
+    }
+}
+
+/// The heads in a file, one a line.
+fn read_heads(path: &Path) -> anyhow::Result<Vec<Head>> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let heads = lines.map(|(index, line)| {
+        let place = || format!("{}:{} is no head of a ledger", path.display(), index + 1);
+        serde_json::from_str(line).with_context(place)
+    });
+    heads.collect()
+}
+
+/// A check that was made.
+struct Checked {
+    summary: Summary,
+    heads: Vec<Head>,
+    /// The number of findings.
+    found: usize,
+    warnings: usize,
+}
+
+impl Checked {
+    fn exit_code(&self) -> u8 {
+        u8::from(self.found > 0)
+    }
+
+    /// The counts in words. `heads`: the number of heads that were compared.
+    fn summary(&self, heads: usize) -> String {
+        let summary = &self.summary;
+        let mut text = format!(
+            "files: {}, lines: {}, runs: {}, findings: {}, warnings: {}\n",
+            summary.files, summary.lines, summary.runs, self.found, self.warnings
+        );
+        if summary.unchained > 0 {
+            text += &format!(
+                "not checked: {} lines of a version without chains\n",
+                summary.unchained
+            );
+        }
+        if heads > 0 {
+            text += &format!(
+                "heads: {heads}, of files that were deleted since: {}\n",
+                summary.deleted
+            );
+        }
+        text
+    }
+}
+
+/// Reads a ledger's files, and tells each finding.
+fn check(
+    path: &Path,
+    heads: Vec<Head>,
+    tell: impl Fn(&Finding) -> anyhow::Result<()>,
+) -> anyhow::Result<Checked> {
+    let mut verifier = Verifier::new(heads);
+    let (mut heads, mut found, mut warnings) = (Vec::new(), 0, 0);
+    let mut note = |findings: Vec<Finding>| {
+        for finding in &findings {
+            if finding.fault.is_warning() {
+                warnings += 1;
+            } else {
+                found += 1;
+            }
+            tell(finding)?;
+        }
+        anyhow::Ok(())
+    };
+    for (path, file) in open(path)? {
+        let name = path.display().to_string();
+        verifier.begin_file(&name);
+        let mut reader = BufReader::new(file);
+        let mut line = Vec::new();
+        while read_line(&mut reader, &mut line).with_context(|| format!("cannot read {name}"))? {
+            if line.len() as u64 > MAX_LINE_BYTES {
+                verifier.too_long();
+                break;
+            }
+            verifier.line(&line);
+            note(verifier.findings())?;
+        }
+        heads.extend(verifier.end_file());
+        note(verifier.findings())?;
+    }
+    let (last, summary) = verifier.finish();
+    note(last)?;
+    Ok(Checked {
+        summary,
+        heads,
+        found,
+        warnings,
+    })
+}
+
+/// Opens a ledger's files: the rotated ones, the oldest first, and the file itself.
+fn open(path: &Path) -> anyhow::Result<Vec<(PathBuf, File)>> {
+    let mut files = Vec::new();
+    let mut known = Vec::new();
+    // From the newest: a file that is rotated meanwhile is there twice, and not missed.
+    for number in 0..=MAX_ROTATED {
+        let mut name = path.as_os_str().to_owned();
+        if number > 0 {
+            name.push(format!(".{number}"));
+        }
+        let path = PathBuf::from(name);
+        let file = match File::open(&path) {
+            Err(error) if number > 0 && error.kind() == ErrorKind::NotFound => continue,
+            opened => opened.with_context(|| format!("cannot open {}", path.display()))?,
+        };
+        let metadata = file.metadata()?;
+        let id = (metadata.dev(), metadata.ino());
+        if !known.contains(&id) {
+            known.push(id);
+            files.push((path, file));
+        }
+    }
+    files.reverse();
+    Ok(files)
+}
+
+/// Reads a line with its line feed, or the part up to the limit. False at the end of the file.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    let read = reader.take(MAX_LINE_BYTES + 1).read_until(b'\n', line)?;
+    Ok(read > 0)
+}
