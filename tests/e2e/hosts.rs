@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate::ledger::{LedgerError, LedgerEvent, LedgerSink};
-use callgate::question::{Grant, ask_with};
-use callgate::{Answer, CallRequest, GateErrorKind, Rules, RunRequest, Status};
+use callgate::question::Grant;
+use callgate::{Answer, CallRequest, GateErrorKind, Question, Rules, RunRequest, Status};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +22,7 @@ fn arguments() -> Box<RawValue> {
 #[tokio::test]
 async fn a_host_answers_by_an_asynchronous_function() {
     let (questions, mut asked) = mpsc::unbounded_channel();
-    let asker = ask_with(move |question| {
+    let asker = Arc::new(move |question: Question| {
         let (answer, answered) = oneshot::channel();
         questions
             .send((question, answer))

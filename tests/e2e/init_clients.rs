@@ -401,16 +401,19 @@ fn import_refuses_what_the_next_command_refuses() {
         fs::set_permissions(person.bench.path(), mode).is_ok()
     };
     let given = |person: &Person| chown(person.bench.path(), Some(1001), None).is_ok();
-    let makes: [(&dyn Fn(&Person) -> bool, &str); 2] = [
-        (&open, "is in a folder that other users may write to"),
-        (&given, "is in a folder of another user"),
-    ];
-    for (make, said) in makes {
+    for (is_given, said) in [
+        (false, "is in a folder that other users may write to"),
+        (true, "is in a folder of another user"),
+    ] {
         let person = Person::new();
         let server = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
         person.has("~/.cursor/mcp.json", server);
-        if !make(&person) {
-            eprintln!("not tested: only root can give a folder to another user");
+        // Only root can give a folder to another user.
+        if !(if is_given {
+            given(&person)
+        } else {
+            open(&person)
+        }) {
             continue;
         }
         let ran = person.init(&["--yes"]);

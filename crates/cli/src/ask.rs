@@ -5,6 +5,7 @@ mod layout;
 
 use callgate::faces::{Shown, answer_text, question_text};
 use callgate::question::GrantStoreError;
+use callgate::question::Reply;
 use callgate::{Answer, Asker, Question};
 use callgate_text::label;
 use futures::future::BoxFuture;
@@ -27,8 +28,8 @@ const KEYS: [(&str, &str, Answer); 5] = [
 pub struct TerminalAsker;
 
 impl Asker for TerminalAsker {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(async move { answer(&question).await.unwrap_or(Answer::Failed) })
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(async move { answer(&question).await.unwrap_or(Answer::Failed).into() })
     }
 
     fn kept<'a>(

@@ -9,9 +9,10 @@ use anyhow::{Context as _, anyhow, bail};
 use callgate::config::{Config, EnvFile};
 use callgate::dry_run::DryRun;
 use callgate::faces::{Connect, LedgerOptions, MAX_STDIN, Skill, WorkerProgram, Workers};
-use callgate::question::ask_with;
 use callgate::settings::{Audience, CheckMode, Limits};
-use callgate::{Answer, CancellationToken, Gate, GateBuilder, Rules, ServerState, Status};
+use callgate::{
+    Answer, CancellationToken, Gate, GateBuilder, Question, Rules, ServerState, Status,
+};
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
 use callgate_text::{indented, nearest, one_line};
 
@@ -447,7 +448,7 @@ pub fn print_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
 /// Adds the asker of a command without a terminal: one that approves all calls for `--yes`.
 pub fn unattended(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     if flags.yes {
-        builder.asker(ask_with(|_question| std::future::ready(Answer::Standing)))
+        builder.asker(Arc::new(|_: Question| std::future::ready(Answer::Standing)))
     } else {
         builder
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callgate_policy::flow::{Finding, FlowRecord};
 use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ pub trait Asker: Send + Sync {
     /// Asks about one call. A run asks one question at a time. The future must not block its
     /// thread, which also runs the run and its limits. It is dropped when the run ends before
     /// there is an answer.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply>;
 
     /// Learns if the grant of an [`Answer::Always`] for this function was kept in its place. By
     /// default it does nothing. The call waits for it.
@@ -34,16 +35,17 @@ pub trait Asker: Send + Sync {
 pub struct NoAsker;
 
 impl Asker for NoAsker {
-    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(std::future::ready(Answer::NoAsker))
+    fn ask(&self, _question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(std::future::ready(Answer::NoAsker.into()))
     }
 }
 
-/// An asker made of an asynchronous function, for a host that answers itself.
+/// A host that answers itself gives an asynchronous function.
 ///
 /// ```
-/// # use callgate_gate::{Answer, ask_with};
-/// let asker = ask_with(|question| async move {
+/// # use std::sync::Arc;
+/// # use callgate_gate::{Answer, Asker, Question};
+/// let asker: Arc<dyn Asker> = Arc::new(|question: Question| async move {
 ///     if question.function.starts_with("ticketing_") {
 ///         Answer::Once
 ///     } else {
@@ -51,22 +53,14 @@ impl Asker for NoAsker {
 ///     }
 /// });
 /// ```
-pub fn ask_with<F, A>(answer: F) -> Arc<dyn Asker>
+impl<F, A> Asker for F
 where
-    F: Fn(Question) -> A + Send + Sync + 'static,
-    A: Future<Output = Answer> + Send + 'static,
+    F: Fn(Question) -> A + Send + Sync,
+    A: Future<Output: Into<Reply>> + Send + 'static,
 {
-    struct AskWith<F>(F);
-    impl<F, A> Asker for AskWith<F>
-    where
-        F: Fn(Question) -> A + Send + Sync,
-        A: Future<Output = Answer> + Send + 'static,
-    {
-        fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-            Box::pin((self.0)(question))
-        }
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(self(question).map(Into::into))
     }
-    Arc::new(AskWith(answer))
 }
 
 /// A question about a call.
@@ -266,5 +260,35 @@ impl Answer {
             self,
             Self::Once | Self::Run | Self::Session | Self::Always | Self::Standing
         )
+    }
+}
+
+/// The reply to a [`Question`]: an answer, and its details.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// The arguments to send in place of the script's, as the JSON text of an object.
+    pub arguments: Option<String>,
+    /// The reason for a refusal, in the words of the answering person or program. The script
+    /// reads it.
+    pub reason: Option<String>,
+    /// The name of the answering person or program, if it is known.
+    pub by: Option<String>,
+    /// The way by which the answer came, such as `terminal`.
+    pub via: Option<String>,
+}
+
+impl From<Answer> for Reply {
+    /// A reply without details.
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            arguments: None,
+            reason: None,
+            by: None,
+            via: None,
+        }
     }
 }

@@ -150,7 +150,7 @@ impl Authority {
         let question = self.question(call, review, &decision, ledger);
         let about = question.about.clone();
         let answer = match &self.asker {
-            Some(asker) => about.limit(asker.ask(question).await),
+            Some(asker) => about.limit(asker.ask(question).await.answer),
             None => Answer::NoAsker,
         };
         if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {

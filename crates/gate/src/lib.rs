@@ -23,7 +23,7 @@ mod ruling;
 mod server_answer;
 mod setup;
 
-pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, ScriptLine, ask_with};
+pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, Reply, ScriptLine};
 pub use consult::Consulted;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};

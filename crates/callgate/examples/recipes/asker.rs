@@ -1,12 +1,12 @@
 //! A custom asker: the host answers the questions of its scripts.
 
 use std::error::Error;
+use std::sync::Arc;
 
-use callgate::question::ask_with;
-use callgate::{Answer, GateBuilder};
+use callgate::{Answer, GateBuilder, Question};
 
 pub async fn run(builder: GateBuilder) -> Result<(), Box<dyn Error>> {
-    let asker = ask_with(|question| async move {
+    let asker = Arc::new(|question: Question| async move {
         println!("{} {}", question.function, question.arguments);
         if question.arguments.len() < 100 {
             Answer::Run

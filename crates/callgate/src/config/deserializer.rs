@@ -12,6 +12,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::expand::Unexpanded;
+use super::foreign::type_of;
 use super::tree::Tree;
 use super::units::parse_duration;
 
@@ -330,16 +331,5 @@ impl<'de> MapAccess<'de> for Members<'_> {
         let (value, tree) = (&member.value, self.tree);
         let (read, range) = (seed.deserialize(Node { value, tree }), value.range());
         read.map_err(|mistake| mistake.placed(range, Some(member.range.start)))
-    }
-}
-
-pub(super) fn type_of(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::StringLit(_) => "a string",
-        Value::NumberLit(_) => "a number",
-        Value::BooleanLit(_) => "a boolean",
-        Value::Object(_) => "an object",
-        Value::Array(_) => "an array",
-        Value::NullKeyword(_) => "null",
     }
 }

@@ -10,8 +10,6 @@ use std::path::Path;
 use callgate_text::shell_word;
 
 use super::error::{ConfigError, Problem, shown};
-use super::fields::FolderPath;
-use super::tree::Tree;
 
 /// Bytes of an environment file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -145,29 +143,5 @@ impl Read for Lines<'_> {
         self.count
             .set(self.count.get() + usize::from(length == whole && whole > 0));
         Ok(length)
-    }
-}
-
-/// Reads the file that `envFile` names. Mistakes are reported.
-pub(super) fn named_in(tree: &Tree<'_>) -> EnvFile {
-    read_named(tree).unwrap_or_default()
-}
-
-fn read_named(tree: &Tree<'_>) -> Option<EnvFile> {
-    let value = tree.find(&["envFile"])?;
-    let FolderPath(mut path) = tree.read(value)?;
-    if let Ok(below) = path.strip_prefix(tree.variables.folder.join("~")) {
-        let Some(home) = (tree.variables.environment)("HOME") else {
-            tree.wrong(value, "begins with \"~/\", and HOME is not set; set it");
-            return None;
-        };
-        path = Path::new(&home).join(below);
-    }
-    match EnvFile::read(&path) {
-        Ok(file) => Some(file),
-        Err(error) => {
-            tree.wrong(value, &format!(": {error}"));
-            None
-        }
     }
 }

@@ -42,6 +42,7 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 
 use error::shown;
 use expand::Variables;
+use fields::FolderPath;
 use file::File;
 use section::Unread;
 use tree::{SYNTAX, Tree};
@@ -211,7 +212,7 @@ fn read<S: ServeSection>(
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
-    tree.variables.file = env_file::named_in(&tree);
+    tree.variables.file = env_file(&tree);
     let (mut config, mut serve) = read_sections::<S>(&tree, place);
     serve.complete(&Section {
         tree: &tree,
@@ -272,4 +273,28 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
     }
     models::complete(tree, &mut config.models, config.search);
     (config, file.serve)
+}
+
+/// Reads the file that `envFile` names. Mistakes are reported.
+fn env_file(tree: &Tree<'_>) -> EnvFile {
+    read_env_file(tree).unwrap_or_default()
+}
+
+fn read_env_file(tree: &Tree<'_>) -> Option<EnvFile> {
+    let value = tree.find(&["envFile"])?;
+    let FolderPath(mut path) = tree.read(value)?;
+    if let Ok(below) = path.strip_prefix(tree.variables.folder.join("~")) {
+        let Some(home) = (tree.variables.environment)("HOME") else {
+            tree.wrong(value, "begins with \"~/\", and HOME is not set; set it");
+            return None;
+        };
+        path = Path::new(&home).join(below);
+    }
+    match EnvFile::read(&path) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            tree.wrong(value, &format!(": {error}"));
+            None
+        }
+    }
 }

@@ -118,7 +118,7 @@ impl Files {
         }
         let mut found = verifier.findings();
         found.extend(verifier.finish().0);
-        found.iter().map(Finding::to_string).collect()
+        found.iter().map(|it| it.to_string()).collect()
     }
 }
 

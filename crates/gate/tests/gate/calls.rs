@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_gate::{Answer, CallOptions, Question, ask_with};
+use callgate_gate::{Answer, CallOptions, Question};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ async fn tool_changed_after_decision_is_not_called() {
     call(&run, &name, "add", json!({ "name": "one" })).await;
     in_time(servers.settle(Duration::MAX)).await;
     let shown = Arc::new(Mutex::new(Vec::new()));
-    let asker = ask_with({
+    let asker = Arc::new({
         let (servers, run, name) = (servers.clone(), run.clone(), name.clone());
         let shown = Arc::clone(&shown);
         move |question: Question| {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, NoAsker, Question};
+use callgate_gate::{Answer, Asker, CallOptions, NoAsker, Question, Reply};
 use callgate_policy::{Definition, Grant, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
@@ -35,7 +35,7 @@ impl Scripted {
 }
 
 impl Asker for Scripted {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
             let others = self.asking.fetch_add(1, Ordering::SeqCst);
             assert_eq!(others, 0, "two questions at once");
@@ -51,7 +51,7 @@ impl Asker for Scripted {
             tokio::task::yield_now().await;
             self.asking.fetch_sub(1, Ordering::SeqCst);
             let answer = self.answers.lock().expect("no panic").pop();
-            answer.unwrap_or(Answer::NoAsker)
+            answer.unwrap_or(Answer::NoAsker).into()
         })
     }
 }
@@ -203,7 +203,7 @@ async fn one_grant_answers_all_queued_questions() {
 async fn call_abandoned_during_question_is_not_sent() {
     struct Never;
     impl Asker for Never {
-        fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
+        fn ask(&self, _question: Question) -> BoxFuture<'_, Reply> {
             Box::pin(std::future::pending())
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
     Answer, Asker, CallOptions, GrantStore, GrantStoreError, NoAsker, Outcome, Question, Reviewer,
-    Setup, ask_with,
+    Setup,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
@@ -218,7 +218,7 @@ async fn question_offers_only_applicable_answers() {
     let about = Arc::new(Mutex::new(Vec::new()));
     let asker = |answer| {
         let about = Arc::clone(&about);
-        ask_with(move |question: Question| {
+        Arc::new(move |question: Question| {
             let line = format!("{:?} {:?}", question.about, question.answers());
             about.lock().expect("no panic").push(line);
             std::future::ready(answer)

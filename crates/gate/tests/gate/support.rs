@@ -7,7 +7,7 @@ use std::time::Duration;
 use callgate_catalog::{Tool, ToolDefinition};
 use callgate_gate::{
     Answer, Asker, CallError, CallOptions, Dispatcher, LedgerLine, NoAsker, Question, ResultReview,
-    Review, Reviewed, Reviewer, Setup, ask_with,
+    Review, Reviewed, Reviewer, Setup,
 };
 use callgate_policy::flow::{FlowEnd, FlowRule};
 use callgate_policy::{Definition, Hints, Rules, Verdict};
@@ -114,7 +114,7 @@ impl Asked {
 pub fn always(answer: Answer) -> (Arc<dyn Asker>, Asked) {
     let asked = Asked::default();
     let noted = asked.clone();
-    let asker = ask_with(move |question| {
+    let asker = Arc::new(move |question: Question| {
         noted.0.lock().expect("no panic").push(question);
         async move {
             tokio::task::yield_now().await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use callgate::faces::{LogLevel, Offers, Root};
+use callgate::question::Reply;
 use callgate::{Answer, Asker, Question};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -76,7 +77,7 @@ impl ClientAsker {
 }
 
 impl Asker for ClientAsker {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         async move {
             let form = question::form(&question, self.has_titles);
             let form = form.filter(|_| self.capabilities.form);
@@ -98,6 +99,7 @@ impl Asker for ClientAsker {
                 }
             }
         }
+        .map(Reply::from)
         .boxed()
     }
 }

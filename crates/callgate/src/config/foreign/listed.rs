@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::read::ForeignError;
+use super::error::ForeignError;
 
 /// Parses YAML, as Continue has it.
 pub(super) fn yaml(text: &str) -> Result<Value, ForeignError> {

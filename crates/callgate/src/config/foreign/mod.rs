@@ -4,6 +4,7 @@
 //! warning, and a mistake in the entry of a server costs that server alone. `read` and `patch`
 //! serve `callgate init`. Both readers use the same tables and rules.
 
+mod error;
 mod listed;
 mod patch;
 mod read;
@@ -17,8 +18,9 @@ use jsonc_parser::common::{Range, Ranged as _};
 
 use super::expand::plain;
 
+pub use error::ForeignError;
 pub use patch::{OffSwitch, patch, turn_off};
-pub use read::{ForeignError, ForeignServer, Section, is_yaml, read, value};
+pub use read::{ForeignServer, Section, is_yaml, read, value};
 
 /// The maximum number of characters in a server's description.
 pub(super) const MAX_DESCRIPTION: usize = 200;
@@ -335,3 +337,15 @@ pub(super) const SYNONYMS: &[(&str, &str)] = &[
     ("workingDirectory", "cwd"),
     ("working_directory", "cwd"),
 ];
+
+/// The type of a value, for a message.
+pub(super) fn type_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "a boolean",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "an array",
+        Value::NullKeyword(_) => "null",
+    }
+}

@@ -7,7 +7,8 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Map, Value, json};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value as Toml};
 
-use super::read::{ForeignError, document, is_toml, value};
+use super::error::ForeignError;
+use super::read::{document, is_toml, value};
 
 /// The way in which a client turns a server off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,14 +9,11 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, TomlError, Value as Toml};
 
-use super::super::deserializer::type_of;
+use super::error::ForeignError;
 use super::listed::{named, yaml};
-use super::{ServerLists, adopt_entry, all, is_boolean, is_null, is_off_switch, members, texts};
-
-/// The reason why a client's file cannot be read or changed. It holds no value of the file.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ForeignError(pub(super) String);
+use super::{
+    ServerLists, adopt_entry, all, is_boolean, is_null, is_off_switch, members, texts, type_of,
+};
 
 /// A server in another client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
