@@ -72,8 +72,42 @@ memory search_nodes Search for nodes in the knowledge graph based on a query
 time get_current_time Get current time in a specific timezone
 time get_time Deprecated: use get_current_time";
 
+/// Tools of memory, browsers, files and forges, in the words of their servers.
+const OFFICE: &str = "\
+memory create_entities Create multiple new entities in the knowledge graph
+memory add_observations Add new observations to existing entities in the knowledge graph
+memory delete_relations Delete multiple relations from the knowledge graph
+memory search_nodes Search for nodes in the knowledge graph based on a query
+chrome evaluate_script Evaluate JavaScript inside the target page. Returns the response as JSON.
+chrome fill_form Fill out multiple form elements (inputs, selects, checkboxes, radios) at once. \
+ALWAYS prefer this tool over multiple individual 'fill' or 'click' calls when interacting with \
+forms. It is significantly faster, more reliable, and reduces turn count. Example: Fill username, \
+password, and check 'Remember Me' in one call.
+chrome start_trace Start a performance trace on the selected web page.
+chrome take_heapsnapshot Capture a heap snapshot of the page to save to a path. Use to \
+analyze the memory distribution of JavaScript objects and debug memory leaks.
+browser navigate Navigate to a URL
+browser run_code_unsafe Run a code snippet. Unsafe: executes arbitrary JavaScript in the server.
+files get_file_info Retrieve metadata about a file or directory. Returns size and permissions.
+files list_with_sizes Get a detailed listing of a directory, including sizes.
+files read_text_file Read the complete contents of a file as text.
+files write_file Create a new file or save text to a file on disk.
+github list_issues List the issues of a GitHub repository
+gitlab list_issues List the issues of a GitLab project
+git git_show Show the contents of a commit
+db query Run a query on PostgreSQL
+db explain The plan of a query. Works with PostgreSQL only.
+traces export Send spans to an opentelemetry collector
+google-maps directions Directions between two places
+ideas mind_map Draw a map of ideas";
+
 fn desk() -> Catalog {
-    let tools = DESK.lines().map(|line| {
+    from_lines(DESK)
+}
+
+/// A catalog of lines with a server, a name and a description.
+fn from_lines(lines: &str) -> Catalog {
+    let tools = lines.lines().map(|line| {
         let [server, name, said] = *line.splitn(3, ' ').collect::<Vec<_>>() else {
             panic!("{line}");
         };
@@ -168,6 +202,27 @@ fn tools_are_found_by_names_and_descriptions() {
     }
     for query in ["quantum chromodynamics", ""] {
         assert!(found(&index, query).is_empty(), "{query}");
+    }
+}
+
+#[test]
+fn mixed_case_words_match_joined_and_parted_words() {
+    let catalog = from_lines(OFFICE);
+    let index = index(&catalog);
+    for (spellings, count) in [
+        (["javascript", "JavaScript", "java script"], 3),
+        (["postgresql", "PostgreSQL", "postgre SQL"], 2),
+        (["opentelemetry", "OpenTelemetry", "Open Telemetry"], 1),
+        (["heapsnapshot", "heapSnapshot", "heap snapshot"], 1),
+    ] {
+        let best = spellings.map(|query| {
+            let matched = index.by_words(query, |_| true, count);
+            assert!(matched.fits, "{query}: {matched:?}");
+            let functions = matched.ranked.iter().map(|ranked| ranked.function);
+            functions.collect::<Vec<_>>()
+        });
+        assert_eq!(best[0].len(), count, "{best:?}");
+        assert!(best.iter().all(|other| *other == best[0]), "{best:?}");
     }
 }
 

@@ -97,13 +97,21 @@ impl Document {
     pub(super) fn read(entry: &Entry<'_>) -> Self {
         let definition = entry.definition;
         let mut terms = Terms::default();
-        let name = words(&definition.name, NAME.max);
-        terms.add_words(&NAME, &name);
-        terms.add_words(&JOINED, &joined(&name));
-        let title = words(definition.shown_title().unwrap_or_default(), TITLE.max);
-        terms.add_words(&TITLE, &title);
-        let keywords = words(&entry.keywords.join(" "), KEYWORDS.max);
-        terms.add_words(&KEYWORDS, &keywords);
+        let mut spelled = words(&definition.name, NAME.max);
+        terms.add_words(&NAME, &spelled);
+        terms.add_words(&JOINED, &joined(&spelled));
+        let title = definition.shown_title().unwrap_or_default();
+        let keywords = entry.keywords.join(" ");
+        let server = definition.server.as_str();
+        for (field, text) in [
+            (&TITLE, title),
+            (&KEYWORDS, keywords.as_str()),
+            (&SERVER, server),
+        ] {
+            let from = spelled.len();
+            each_word(text, field.max, |word| spelled.push(word.to_owned()));
+            terms.add_words(field, spelled.get(from..).unwrap_or_default());
+        }
         let description = start_of(
             definition.description.as_deref().unwrap_or_default(),
             MAX_DESCRIPTION,
@@ -116,14 +124,7 @@ impl Document {
         terms.add(&PARAMETERS);
         terms.of_field.extend(parameters.about);
         terms.add(&ABOUT_PARAMETERS);
-        let server = words(&definition.server, SERVER.max);
-        terms.add_words(&SERVER, &server);
         terms.add_text(&ABOUT_SERVER, entry.about.unwrap_or_default());
-        let mut spelled: Vec<Box<str>> = [name, title, keywords, server]
-            .into_iter()
-            .flatten()
-            .map(String::into_boxed_str)
-            .collect();
         spelled.sort_unstable();
         spelled.dedup();
         Self {
@@ -131,7 +132,7 @@ impl Document {
             definition: Arc::clone(definition),
             is_deprecated: definition.is_deprecated(),
             terms: terms.summed(),
-            spelled: spelled.into_boxed_slice(),
+            spelled: spelled.into_iter().map(String::into_boxed_str).collect(),
         }
     }
 
@@ -158,8 +159,7 @@ impl Ranked<'_> {
     }
 }
 
-/// Neighbours written as one word: `pull_request` is found as `pullrequest`, and
-/// the two words as a phrase.
+/// Neighbours written as one word: `pull_request` is found as `pullrequest`.
 pub(super) fn joined(words: &[String]) -> Vec<String> {
     words.windows(2).map(|pair| pair.concat()).collect()
 }

@@ -272,12 +272,7 @@ impl Scores {
                 self.add(index, score, rarity * counts);
             }
             if let Some(covered) = self.covered.get_mut(index) {
-                // A tool that has two words as one word has both.
-                *covered = if is_word {
-                    *covered + 1
-                } else {
-                    (*covered).max(2)
-                };
+                *covered += u8::from(is_word);
             }
         }
     }

@@ -12,15 +12,13 @@ pub(super) const MAX_WORDS: usize = 32;
 const SYNONYM: f32 = 0.6;
 /// The weight of a word that may have been meant by one that no tool has.
 const MEANT: f32 = 0.8;
-/// The weight of two neighbours that are one word in a name.
-const PHRASE: f32 = 0.5;
 
 /// Alternative terms for one word.
 #[derive(Debug)]
 pub(super) struct Group {
     /// Each with its weight.
     pub(super) terms: Vec<(Term, f32)>,
-    /// True if it is a word of the query, and not two that may be one.
+    /// True if it is a word of the query.
     pub(super) is_word: bool,
 }
 
@@ -50,16 +48,20 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
             groups.push(group);
         }
     }
-    for pair in joined(&words) {
-        let term = Term::of(&pair);
-        let is_new = groups
-            .iter()
-            .all(|group| !group.terms.contains(&(term, PHRASE)));
-        if vocabulary.has(term) && is_new {
-            groups.push(Group {
-                terms: vec![(term, PHRASE)],
-                is_word: false,
-            });
+    let pairs = joined(&words);
+    for (pair, joined) in words.windows(2).zip(&pairs) {
+        let joined = (Term::of(joined), 1.0);
+        if !vocabulary.has(joined.0) {
+            continue;
+        }
+        // A tool that has two words as one word has both.
+        for word in pair {
+            let own = Some((Term::of(word), 1.0));
+            let mut of_word = groups.iter_mut();
+            let of_word = of_word.find(|group| group.terms.first().copied() == own);
+            if let Some(group) = of_word.filter(|group| !group.terms.contains(&joined)) {
+                group.terms.push(joined);
+            }
         }
     }
     groups
@@ -157,7 +159,7 @@ mod tests {
         check("lable", &[2]);
         // With the words that mean the same.
         check("issue", &[3]);
-        check("request pull request", &[1, 1, 1]);
+        check("request pull request", &[2, 2]);
         check("what is it", &[1, 1, 1]);
         check("", &[]);
         check("!?", &[]);

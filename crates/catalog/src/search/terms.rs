@@ -28,12 +28,17 @@ impl Term {
 /// (`base64`, `base`). Scripts without spaces come in pairs of characters.
 pub(super) fn words(text: &str, max: usize) -> Vec<String> {
     let mut words = Vec::new();
-    each_word(text, max, |word| words.push(word.to_owned()));
+    split(text, max, false, |word| words.push(word.to_owned()));
     words
 }
 
-/// Calls `found` with each of the [`words`] of a text, without collecting them.
-pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
+/// Calls `found` with each of the [`words`] of a text, and after those of a word in mixed case with
+/// the word as a whole (`java`, `script`, `javascript`).
+pub(super) fn each_word(text: &str, max: usize, found: impl FnMut(&str)) {
+    split(text, max, true, found);
+}
+
+fn split(text: &str, max: usize, with_wholes: bool, mut found: impl FnMut(&str)) {
     let mut left = max;
     let mut take = |word: &str| {
         if left > 0 {
@@ -48,7 +53,7 @@ pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
             continue;
         }
         let goes_on = if run.is_ascii() {
-            ascii_words(run, &mut lower, &mut take)
+            ascii_words(run, with_wholes, &mut lower, &mut take)
         } else {
             other_words(run, &mut lower, &mut take)
         };
@@ -59,29 +64,37 @@ pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
 }
 
 /// True if `take` accepts more words.
-fn ascii_words(run: &str, lower: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
+fn ascii_words(
+    run: &str,
+    with_whole: bool,
+    lower: &mut String,
+    take: &mut impl FnMut(&str) -> bool,
+) -> bool {
     let bytes = run.as_bytes();
     let mut start = 0;
     for at in 1..=bytes.len() {
         if at < bytes.len() && !is_boundary(bytes, at) {
             continue;
         }
-        let end = at.min(start + MAX_WORD);
-        lower.clear();
-        lower.push_str(run.get(start..end).unwrap_or_default());
-        lower.make_ascii_lowercase();
-        start = at;
-        if !take(lower) {
+        if !ascii_word(run.get(start..at).unwrap_or_default(), lower, take) {
             return false;
         }
-        let letters = lower.split(|c: char| c.is_ascii_digit());
-        for part in letters.filter(|part| part.len() >= 3 && part.len() < lower.len()) {
-            if !take(part) {
-                return false;
-            }
+        if at < bytes.len() {
+            start = at;
         }
     }
-    true
+    start == 0 || !with_whole || ascii_word(run, lower, take)
+}
+
+/// True if `take` accepts more words.
+fn ascii_word(word: &str, lower: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
+    lower.clear();
+    lower.push_str(word.get(..MAX_WORD).unwrap_or(word));
+    lower.make_ascii_lowercase();
+    let word = lower.as_str();
+    let letters = word.split(|c: char| c.is_ascii_digit());
+    let mut letters = letters.filter(|part| part.len() >= 3 && part.len() < word.len());
+    take(word) && letters.all(take)
 }
 
 /// True if case says that a word begins at `at`, which is neither end.
@@ -206,6 +219,15 @@ mod tests {
         check("", "");
         check("--- !!", "");
         assert_eq!(words("a b c d", 2), ["a", "b"]);
+        let whole = |text: &str, max: usize| {
+            let mut words = Vec::new();
+            each_word(text, max, |word| words.push(word.to_owned()));
+            words.join(" ")
+        };
+        assert_eq!(whole("PostgreSQL pool", 9), "postgre sql postgresql pool");
+        assert_eq!(whole("OAuth2", 9), "o auth2 auth oauth2 oauth");
+        assert_eq!(whole("YouTube", 2), "you tube");
+        assert_eq!(whole("plain_case TEXT", 9), "plain case text");
         let long = "x".repeat(1000);
         assert_eq!(words(&long, 10).concat().len(), MAX_WORD);
     }
