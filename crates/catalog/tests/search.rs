@@ -227,6 +227,27 @@ fn mixed_case_words_match_joined_and_parted_words() {
 }
 
 #[test]
+fn servers_named_in_queries_come_first() {
+    let catalog = from_lines(OFFICE);
+    let index = index(&catalog);
+    for (query, first) in [
+        ("memory", "memory_add_observations"),
+        ("github issues", "github_list_issues"),
+        ("issues on GitLab", "gitlab_list_issues"),
+        ("GitHub", "github_list_issues"),
+        ("googlemaps", "google_maps_directions"),
+        ("a map of thoughts", "ideas_mind_map"),
+    ] {
+        let found = found(&index, query);
+        assert_eq!(
+            found.first().map_or("", String::as_str),
+            first,
+            "{query}: {found:?}"
+        );
+    }
+}
+
+#[test]
 fn only_the_servers_asked_for_are_searched() {
     let catalog = forge();
     let index = index(&catalog);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::terms::{Term, each_word, words};
+use super::typos::plain;
 use crate::definition::ToolDefinition;
 
 /// A tool as it is put into an index.
@@ -57,6 +58,8 @@ const DESCRIPTION: Field = field(0.45, 40.0, 0.75, 400);
 const PARAMETERS: Field = field(0.4, 8.0, 0.75, 256);
 const ABOUT_PARAMETERS: Field = field(0.2, 50.0, 0.75, 400);
 const SERVER: Field = field(1.0, 1.0, 0.0, 8);
+/// The server's name as it is written, all of it.
+const NAMED_SERVER: Field = field(0.4, 1.0, 0.0, 1);
 const ABOUT_SERVER: Field = field(0.3, 15.0, 0.75, 48);
 
 const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
@@ -112,6 +115,9 @@ impl Document {
             each_word(text, field.max, |word| spelled.push(word.to_owned()));
             terms.add_words(field, spelled.get(from..).unwrap_or_default());
         }
+        terms.add_words(&JOINED, &joined(&words(server, SERVER.max)));
+        terms.of_field.push(Term::of_server(&plain(server)));
+        terms.add(&NAMED_SERVER);
         let description = start_of(
             definition.description.as_deref().unwrap_or_default(),
             MAX_DESCRIPTION,

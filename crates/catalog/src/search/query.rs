@@ -18,7 +18,7 @@ const MEANT: f32 = 0.8;
 pub(super) struct Group {
     /// Each with its weight.
     pub(super) terms: Vec<(Term, f32)>,
-    /// True if it is a word of the query.
+    /// False for the name of a server, which has a group as a word besides.
     pub(super) is_word: bool,
 }
 
@@ -62,6 +62,16 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
             if let Some(group) = of_word.filter(|group| !group.terms.contains(&joined)) {
                 group.terms.push(joined);
             }
+        }
+    }
+    for name in words.iter().chain(&pairs) {
+        let terms = vec![(Term::of_server(name), 1.0)];
+        let is_new = groups.iter().all(|group| group.terms != terms);
+        if is_new && vocabulary.has(Term::of_server(name)) {
+            groups.push(Group {
+                terms,
+                is_word: false,
+            });
         }
     }
     groups
@@ -148,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_query_is_read_into_groups() {
-        let known = Known(&["label", "pullrequest", "issue"]);
+        let known = Known(&["label", "pullrequest", "issue", "map", "maps/"]);
         let check = |query: &str, expected: &[usize]| {
             let groups = groups(query, &known);
             let sizes: Vec<usize> = groups.iter().map(|group| group.terms.len()).collect();
@@ -160,6 +170,9 @@ mod tests {
         // With the words that mean the same.
         check("issue", &[3]);
         check("request pull request", &[2, 2]);
+        // Names of servers are groups of their own.
+        check("the maps", &[1, 1]);
+        check("the map", &[1]);
         check("what is it", &[1, 1, 1]);
         check("", &[]);
         check("!?", &[]);

@@ -20,6 +20,12 @@ impl Term {
         hasher.write(stem(word).as_bytes());
         Self(hasher.finish())
     }
+
+    /// The term of a server's name in lower case, which no word has: `maps` is not `map`.
+    pub(super) fn of_server(name: &str) -> Self {
+        // The slash keeps the name from being stemmed.
+        Self::of(&format!("{name}/"))
+    }
 }
 
 /// The words of a text in lower case, at most `max` of them: split at characters
