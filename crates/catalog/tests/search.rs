@@ -206,6 +206,29 @@ fn tools_are_found_by_names_and_descriptions() {
 }
 
 #[test]
+fn everyday_words_find_tools_of_other_words() {
+    let catalog = from_lines(OFFICE);
+    let index = index(&catalog);
+    for (query, first) in [
+        ("remember a fact about a person", "memory_add_observations"),
+        ("store a note in memory", "memory_add_observations"),
+        ("run javascript on the page", "chrome_evaluate_script"),
+        ("how big is a file", "files_get_file_info"),
+        ("remember that Ann likes tea", "memory_add_observations"),
+        ("execute JavaScript in a page", "chrome_evaluate_script"),
+        ("how large is this directory", "files_list_with_sizes"),
+        ("visit a website", "browser_navigate"),
+    ] {
+        let found = found(&index, query);
+        assert_eq!(
+            found.first().map_or("", String::as_str),
+            first,
+            "{query}: {found:?}"
+        );
+    }
+}
+
+#[test]
 fn mixed_case_words_match_joined_and_parted_words() {
     let catalog = from_lines(OFFICE);
     let index = index(&catalog);
@@ -232,6 +255,7 @@ fn servers_named_in_queries_come_first() {
     let index = index(&catalog);
     for (query, first) in [
         ("memory", "memory_add_observations"),
+        ("save this in memory", "memory_add_observations"),
         ("github issues", "github_list_issues"),
         ("issues on GitLab", "gitlab_list_issues"),
         ("GitHub", "github_list_issues"),
