@@ -23,7 +23,7 @@ use crate::{process, say};
 const FLOORS: &[&str] = &[
     "text",
     "files policy process rust-types schema script typegen",
-    "auth catalog check models sandbox",
+    "auth catalog check models sandbox store",
     "servers worker",
     "gate",
     "callgate",

@@ -1,0 +1,294 @@
+//! The store in a folder: the suite of every store, and what only files have.
+
+mod suite;
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use callgate_store::{Access, SqliteStore, Store as _, StoreErrorKind, StoreWarning};
+use rusqlite::Connection;
+use suite::{Place, at, run};
+use tempfile::TempDir;
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("state/callgate")
+    }
+
+    fn database(&self) -> PathBuf {
+        self.path().join("store.db")
+    }
+
+    /// A connection that the store knows nothing of.
+    fn raw(&self) -> Connection {
+        Connection::open(self.database()).unwrap()
+    }
+
+    /// Moves everything from the log to the database, and overwrites the database.
+    fn damage(&self) {
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        self.raw().execute_batch(checkpoint).unwrap();
+        let bytes = fs::metadata(self.database()).unwrap().len();
+        let noise = vec![0x5a; bytes.try_into().unwrap()];
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .open(self.database())
+            .unwrap();
+        file.write_all(&noise).unwrap();
+    }
+
+    /// The files and folders with these words in their names.
+    fn named(&self, word: &str) -> Vec<PathBuf> {
+        let mut found = all_below(&self.path());
+        found.retain(|path| path.to_string_lossy().contains(word));
+        found
+    }
+}
+
+impl Place for Folder {
+    type Store = SqliteStore;
+
+    fn open(&self) -> SqliteStore {
+        SqliteStore::open(&self.path()).unwrap()
+    }
+}
+
+fn all_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(all_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+macro_rules! suite {
+    ($($test:ident)*) => {
+        $(
+            #[test]
+            fn $test() {
+                suite::$test(&Folder::new());
+            }
+        )*
+    };
+}
+
+suite! {
+    records_return_as_they_were_written
+    records_of_other_users_are_not_found
+    records_in_a_wrong_state_conflict
+    one_of_eight_answers_is_first
+    late_and_outdated_answers_have_no_effect
+    expired_questions_leave_the_open_ones
+    lists_have_pages_and_filters
+    records_of_dead_owners_are_lost
+    blobs_last_as_long_as_their_runs
+    prune_removes_old_then_large
+    changes_grow_with_writes_of_all
+}
+
+#[test]
+fn two_connections_migrate_a_new_store_once() {
+    let folder = Folder::new();
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let folder = &folder;
+            scope.spawn(move || {
+                let run = run(&format!("r{number}"), "ana", number);
+                folder.open().begin_run(&run).unwrap();
+            });
+        }
+    });
+    let store = folder.open();
+    for number in 0..4 {
+        store.run(Access::All, &format!("r{number}")).unwrap();
+    }
+    assert!(folder.named("damaged").is_empty());
+}
+
+#[test]
+fn files_and_folders_are_for_their_user_alone() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path()).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let store = folder.open();
+    let _owner = store.register_owner().unwrap();
+    store.put_blob("ana", "r1", b"let a = 1;").unwrap();
+    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    let paths = all_below(&folder.path());
+    assert!(paths.len() > 8, "{paths:?}");
+    for path in paths {
+        let found = fs::metadata(&path).unwrap();
+        let expected = if found.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(found.mode() & 0o777, expected, "{}", path.display());
+    }
+}
+
+#[test]
+fn folder_of_another_user_is_refused() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path()).unwrap();
+    // Only root can give a folder away; the folder of root is another user's otherwise.
+    let theirs = match chown(folder.path(), Some(12_345), None) {
+        Ok(()) => folder.path(),
+        Err(_) => PathBuf::from("/usr"),
+    };
+    let error = SqliteStore::open(&theirs).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Foreign);
+}
+
+#[test]
+fn newer_store_decides_who_may_use_it() {
+    let folder = Folder::new();
+    folder.open().begin_run(&run("r1", "ana", 0)).unwrap();
+    let raw = folder.raw();
+    raw.execute_batch("ALTER TABLE runs ADD COLUMN later TEXT; PRAGMA user_version = 40")
+        .unwrap();
+    let store = folder.open();
+    store.begin_run(&run("r2", "ana", 1)).unwrap();
+    raw.execute_batch("UPDATE meta SET value = 40 WHERE name = 'min_reader'")
+        .unwrap();
+    let error = SqliteStore::open(&folder.path()).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Newer);
+    assert!(folder.named("damaged").is_empty());
+}
+
+#[test]
+fn record_with_an_unknown_word_is_newer() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    let sql = "UPDATE runs SET record = json_set(record, '$.status', 'paused')";
+    folder.raw().execute_batch(sql).unwrap();
+    let error = store.run(Access::All, "r1").unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Newer);
+}
+
+#[test]
+fn damaged_store_is_replaced_by_its_next_opener() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    folder.damage();
+    let opener = folder.open();
+    let warnings = opener.warnings();
+    let [.., StoreWarning::Damaged { set_aside }] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    assert!(set_aside.is_file());
+    opener.begin_run(&run("r2", "ana", 1)).unwrap();
+    // The other connection has the old file open.
+    store.run(Access::All, "r2").unwrap();
+    store.begin_run(&run("r3", "ana", 2)).unwrap();
+    drop(store);
+    opener.run(Access::All, "r3").unwrap();
+    folder.open().run(Access::All, "r3").unwrap();
+}
+
+#[test]
+fn damage_under_an_open_store_is_set_aside() {
+    let folder = Folder::new();
+    let (store, other) = (folder.open(), folder.open());
+    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    folder.damage();
+    let error = store.run(Access::All, "r1").unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::NotFound);
+    assert_eq!(store.warnings().len(), 1);
+    store.begin_run(&run("r2", "ana", 1)).unwrap();
+    other.run(Access::All, "r2").unwrap();
+    assert!(other.warnings().is_empty());
+}
+
+#[test]
+fn foreign_file_at_the_place_is_set_aside() {
+    for content in [b"notes, and no database at all".repeat(90), vec![0; 9_000]] {
+        let folder = Folder::new();
+        fs::create_dir_all(folder.path()).unwrap();
+        fs::write(folder.database(), &content).unwrap();
+        folder.open().begin_run(&run("r1", "ana", 0)).unwrap();
+        let damaged = folder.named("damaged");
+        assert!(
+            damaged
+                .iter()
+                .any(|path| fs::read(path).unwrap() == content)
+        );
+    }
+}
+
+#[test]
+fn removed_folder_is_made_again() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    fs::remove_dir_all(folder.path()).unwrap();
+    store.begin_run(&run("r2", "ana", 0)).unwrap();
+    store.put_blob("ana", "r2", b"1").unwrap();
+    folder.open().run(Access::All, "r2").unwrap();
+}
+
+#[test]
+fn blob_file_is_there_before_its_row() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let hash = store.put_blob("ana", "r1", b"let b = 2;").unwrap();
+    let file = folder.path().join("blobs").join(&hash[..2]).join(&hash);
+    assert_eq!(fs::read(&file).unwrap(), b"let b = 2;");
+    assert!(folder.named(".new-").is_empty());
+    // While rows cannot be written, the file may be there, and is not found.
+    let raw = folder.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = store.put_blob("ana", "r1", b"let c = 3;").unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Locked);
+    raw.execute_batch("ROLLBACK").unwrap();
+    store.blob(Access::All, &hash).unwrap();
+    // A file that a power failure has cut is not served.
+    fs::write(&file, b"let").unwrap();
+    let error = store.blob(Access::All, &hash).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::NotFound);
+}
+
+#[test]
+fn prune_removes_abandoned_files_when_they_are_old() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let blobs = folder.path().join("blobs");
+    fs::create_dir(blobs.join("ab")).unwrap();
+    let (old, new) = (blobs.join("ab/abandoned"), blobs.join(".new-file"));
+    for path in [&old, &new] {
+        fs::write(path, b"half").unwrap();
+    }
+    let past = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 60 * 60);
+    fs::File::options()
+        .write(true)
+        .open(&old)
+        .unwrap()
+        .set_modified(past)
+        .unwrap();
+    store.prune(at(0), u64::MAX).unwrap();
+    assert!(!old.exists());
+    assert!(new.exists());
+}
+
+#[test]
+fn errors_of_the_store_name_its_folder() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let raw = folder.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = store.begin_run(&run("r1", "ana", 0)).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Locked);
+    assert!(error.to_string().contains("state/callgate"), "{error}");
+}
