@@ -247,12 +247,13 @@ fn blob_file_is_there_before_its_row() {
     let file = folder.path().join("blobs").join(&hash[..2]).join(&hash);
     assert_eq!(fs::read(&file).unwrap(), b"let b = 2;");
     assert!(folder.named(".new-").is_empty());
-    // While rows cannot be written, the file may be there, and is not found.
+    // A row that cannot be written leaves no file.
     let raw = folder.raw();
     raw.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.put_blob("ana", "r1", b"let c = 3;").unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Locked);
     raw.execute_batch("ROLLBACK").unwrap();
+    assert!(folder.named(".new-").is_empty());
     store.blob(Access::All, &hash).unwrap();
     // A file that a power failure has cut is not served.
     fs::write(&file, b"let").unwrap();

@@ -35,7 +35,7 @@ const MAX_BATCHES: usize = 10;
 /// The limit of runs or files that one transaction removes, so that other writers wait shortly.
 const REMOVED: usize = 20;
 
-/// The safety of a write from a power failure. All writes are safe from the end of a process.
+/// How safe a write is from a power failure. All writes are safe from the end of a process.
 const USUAL: &str = "PRAGMA synchronous = NORMAL";
 const SYNCED: &str = "PRAGMA synchronous = FULL";
 
@@ -294,10 +294,10 @@ impl Store for SqliteStore {
         let file = blobs::write(&self.folder, bytes);
         let mut file = Some(file.map_err(|error| error.at(self.folder.path()))?);
         self.write(USUAL, |it| {
-            if let Some(file) = file.take() {
-                blobs::place(&self.folder, &hash, file)?;
-            }
-            records::add_blob(it, user, run, &hash, bytes.len())
+            records::add_blob(it, user, run, &hash, bytes.len())?;
+            // The file is there before others see the row.
+            file.take()
+                .map_or(Ok(()), |file| blobs::place(&self.folder, &hash, file))
         })?;
         Ok(hash)
     }
@@ -317,13 +317,14 @@ impl Store for SqliteStore {
         let mut pruned = Pruned::default();
         loop {
             pruned.bytes = self.read(records::size)?;
-            let before = if pruned.bytes > bytes {
-                i64::MAX
+            let is_large = pruned.bytes > bytes;
+            let (before, limit) = if is_large {
+                (i64::MAX, 1)
             } else {
-                oldest
+                (oldest, REMOVED)
             };
             let removed = self.write(USUAL, |it| {
-                records::remove_oldest(it, &self.folder, before, REMOVED)
+                records::remove_oldest(it, &self.folder, before, limit)
             })?;
             pruned.runs += removed;
             if removed == 0 {

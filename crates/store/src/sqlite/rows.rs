@@ -66,8 +66,8 @@ pub(super) fn texts(
     params: Params<'_>,
 ) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query_map(params, |row| row.get::<_, String>(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The records in the first column of the rows.
@@ -77,8 +77,8 @@ pub(super) fn records<T: DeserializeOwned>(
     params: Params<'_>,
 ) -> Result<Vec<T>, StoreError> {
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params, record)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query_map(params, record::<T>)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 fn record<T: DeserializeOwned>(row: &Row<'_>) -> rusqlite::Result<T> {
