@@ -474,7 +474,7 @@ pub fn blobs_last_as_long_as_their_runs(place: &impl Place) {
 
 pub fn prune_removes_old_then_large(place: &impl Place) {
     let store = place.open();
-    for number in 0..60 {
+    for number in 0..60_u8 {
         let id = format!("r{number}");
         store.put_blob("ana", &id, &vec![number; 20_000]).unwrap();
         let run = run(&id, "ana", number.into());
