@@ -34,7 +34,7 @@
   const frames = new SafeWeakMap();
 
   // Limits of the run; `start` in 99_start.js sets them.
-  shared.limits = { __proto__: null, depth: 4, messageChars: 65536 };
+  shared.limits = { __proto__: null, depth: 8, messageChars: 65536 };
 
   // Adds to the end of a list. `push` of an array would call a setter that a script has put on an
   // index of `Array.prototype`.

@@ -59,11 +59,13 @@
   const shared = internals.callgate;
   const { push } = shared;
 
-  const LINE_CHARS = 80; // a value goes on one line if it fits in this
-  const ENTRIES = 100; // of an array, a map or a set; the rest is counted
+  const LINE_CHARS = 120; // a value goes on one line if it fits in this
+  const NUMBERS = 100; // of a typed array; the rest is counted
   const STRING_CHARS = 10000; // of a string inside a value
   const IDENTIFIER = new SafeRegExp("^[a-zA-Z_$][a-zA-Z_$0-9]*$");
   const CONTROL = new SafeRegExp("[\\x00-\\x1f\\x7f-\\x9f\\\\]", "g");
+  const BASE64 = new SafeRegExp("^[A-Za-z0-9+/_=\\r\\n-]+$");
+  const BASE64_CHARS = 200; // of a picture, sound or blob that is shown as text
 
   // Functions that show the runtime's own classes. For a value of its class, each returns a text,
   // or a name and an object to show; undefined for all other values.
@@ -403,12 +405,13 @@
       return spend(ctx, `${prefix}${open}${close}`);
     }
     spend(ctx, prefix);
-    return layOut(ctx, output, base, prefix + open, close, level, list);
+    const inRows = list || core.isSet(value) || core.isMap(value);
+    return layOut(ctx, output, base, prefix + open, close, level, inRows);
   }
 
   // One line if it is short and shallow; otherwise one entry per line, or several of a long list.
-  function layOut(ctx, output, base, open, close, level, list) {
-    if (list && output.length > 6) output = rows(ctx, output);
+  function layOut(ctx, output, base, open, close, level, inRows) {
+    if (inRows && output.length > 6) output = rows(ctx, output);
     const lead = base === "" ? "" : `${base} `;
     if (ctx.deepest - level < 3) {
       let total = output.length + output.length + ctx.indent + open.length + base.length + 10;
@@ -483,11 +486,21 @@
     const descriptor = ObjectGetOwnPropertyDescriptor(value, key);
     let shown;
     if (descriptor === undefined) shown = "undefined";
-    else if ("value" in descriptor) shown = nested(ctx, descriptor.value, level);
-    else if (descriptor.get !== undefined) {
+    else if ("value" in descriptor) {
+      shown = isBase64(value, key, descriptor.value)
+        ? spend(ctx, `<${descriptor.value.length} bytes of base64>`)
+        : nested(ctx, descriptor.value, level);
+    } else if (descriptor.get !== undefined) {
       shown = descriptor.set !== undefined ? "[Getter/Setter]" : "[Getter]";
     } else shown = "[Setter]";
     return `${spend(ctx, keyText(key))}: ${shown}`;
+  }
+
+  // True for the long base64 text of a content block or a resource.
+  function isBase64(object, key, text) {
+    if ((key !== "data" && key !== "blob") || typeof text !== "string") return false;
+    return text.length > BASE64_CHARS && ObjectPrototypeHasOwnProperty(object, "mimeType") &&
+      RegExpPrototypeTest(BASE64, StringPrototypeSlice(text, 0, BASE64_CHARS));
   }
 
   function keyText(key) {
@@ -506,12 +519,12 @@
     const output = [];
     const length = value.length;
     let i = 0;
-    while (i < length && output.length < ENTRIES && ctx.left > 0) {
+    while (i < length && ctx.left > 0) {
       if (ObjectPrototypeHasOwnProperty(value, i)) {
         const descriptor = ObjectGetOwnPropertyDescriptor(value, i);
         push(
           output,
-          "value" in descriptor ? nested(ctx, descriptor.value, level) : "[Getter]",
+          "value" in descriptor ? nested(ctx, descriptor.value, level) : spend(ctx, "[Getter]"),
         );
         i++;
         continue;
@@ -543,7 +556,7 @@
   function typedArrayEntries(ctx, value, level) {
     const output = [];
     const length = TypedArrayPrototypeGetLength(value);
-    const shown = MathMin(length, ENTRIES);
+    const shown = MathMin(length, NUMBERS);
     for (let i = 0; i < shown; i++) push(output, nested(ctx, value[i], level));
     return rest(output, length - shown);
   }
@@ -551,7 +564,7 @@
   function setEntries(ctx, value, level) {
     const output = [];
     const values = SetPrototypeValues(value);
-    while (output.length < ENTRIES && ctx.left > 0) {
+    while (ctx.left > 0) {
       const step = SetIteratorPrototypeNext(values);
       if (step.done) break;
       push(output, nested(ctx, step.value, level));
@@ -562,7 +575,7 @@
   function mapEntries(ctx, value, level) {
     const output = [];
     const entries = MapPrototypeEntries(value);
-    while (output.length < ENTRIES && ctx.left > 0) {
+    while (ctx.left > 0) {
       const step = MapIteratorPrototypeNext(entries);
       if (step.done) break;
       const key = nested(ctx, step.value[0], level);

@@ -12,6 +12,7 @@
     JSONStringify,
     MapPrototypeEntries,
     MapIteratorPrototypeNext,
+    MapPrototypeGetSize,
     MathMax,
     MathMin,
     MathTrunc,
@@ -24,6 +25,7 @@
     ObjectKeys,
     SafeMap,
     SafeSet,
+    SetPrototypeGetSize,
     SetPrototypeValues,
     SetIteratorPrototypeNext,
     StringPrototypeCharCodeAt,
@@ -188,7 +190,7 @@
         if (step.done) break;
         push(rows, [`${i}`, { Key: step.value[0], Values: step.value[1] }]);
       }
-      return { rows, index: "(iteration index)" };
+      return { rows, index: "(iteration index)", size: MapPrototypeGetSize(data) };
     }
     if (core.isSet(data)) {
       const values = SetPrototypeValues(data);
@@ -197,7 +199,7 @@
         if (step.done) break;
         push(rows, [`${i}`, step.value]);
       }
-      return { rows, index: "(iteration index)" };
+      return { rows, index: "(iteration index)", size: SetPrototypeGetSize(data) };
     }
     const keys = ArrayIsArray(data) && data.length > TABLE_ROWS
       ? ObjectKeys(ArrayPrototypeSlice(data, 0, TABLE_ROWS))
@@ -205,11 +207,11 @@
     for (let i = 0; i < MathMin(keys.length, TABLE_ROWS); i++) {
       push(rows, [keys[i], descriptorValue(data, keys[i])]);
     }
-    return { rows, index: "(index)" };
+    return { rows, index: "(index)", size: ArrayIsArray(data) ? data.length : keys.length };
   }
 
   function table(data, only) {
-    const { rows, index } = rowsOf(data);
+    const { rows, index, size } = rowsOf(data);
     const names = [];
     const seen = new SafeSet();
     let plain = false;
@@ -245,7 +247,8 @@
       if (plain) push(line, isObject ? "" : inspect(value, { chars: 200 }));
       push(lines, line);
     }
-    return drawTable(heads, lines);
+    const more = size > TABLE_ROWS ? `\n... ${size - TABLE_ROWS} more rows` : "";
+    return drawTable(heads, lines) + more;
   }
 
   function drawTable(heads, lines) {

@@ -70,7 +70,7 @@ pub struct Limits {
     /// Approximate maximum bytes of one console message; over it, its middle or its end is left
     /// out. Default 64 KiB, at least `output_bytes`.
     pub message_bytes: u64,
-    /// Levels of nesting that the console shows of a value. Default 4.
+    /// Levels of nesting that the console shows of a value. Default 8.
     pub depth: u32,
     /// Bytes of the returned value's JSON that are kept; over it, half as head and half as tail.
     /// Default 16 KiB.
@@ -127,7 +127,7 @@ impl Default for Limits {
             emits: 64,
             emit_bytes: 8 << 20,
             message_bytes: 64 << 10,
-            depth: 4,
+            depth: 8,
             result_bytes: 16 << 10,
             input_bytes: 16 << 20,
             reply_bytes: 256 << 20,

@@ -44,6 +44,19 @@ async fn giant_values_are_shown_within_a_budget() {
 }
 
 #[tokio::test]
+async fn long_table_counts_further_rows() {
+    for (value, expected) in [
+        ("Array.from({ length: 203 }, (_, i) => i)", "\n... 3 more rows\n"),
+        ("new Set(Array(250).keys())", "\n... 50 more rows\n"),
+    ] {
+        let ended = run_job(job(&format!("console.table({value});"))).await;
+        assert_eq!(returned(&ended), "");
+        let printed = printed(&ended.output);
+        assert!(printed.ends_with(expected), "{printed}");
+    }
+}
+
+#[tokio::test]
 async fn giant_message_is_cut_and_counted() {
     let check = async |text: &str, bytes: u64, (head, tail): (&str, &str), cut: u64| {
         let script = format!("console.log({text});");
