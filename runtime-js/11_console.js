@@ -47,8 +47,23 @@
   const timers = new SafeMap();
   let groupIndent = "";
 
+  // Marks of emitted blocks before the first message: there are none if no message follows.
+  let marks = "";
+  let hasPrinted = false;
+
+  // Prints a line such as "[image 1]" among the messages, where a block was emitted.
+  shared.printMark = (mark) => {
+    if (hasPrinted) op_callgate_print(mark, 0, true);
+    else marks += marks === "" ? mark : `\n${mark}`;
+  };
+
   // Prints to standard error if `isError`, as Node does for errors, warnings and traces.
   function emit(text, isError = false) {
+    hasPrinted = true;
+    if (marks !== "") {
+      op_callgate_print(marks, 0, true);
+      marks = "";
+    }
     const limit = shared.limits.messageChars;
     let missing = 0;
     if (text.length > limit) {

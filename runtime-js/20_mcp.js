@@ -314,7 +314,18 @@
     resource: [["uri"], ["mimeType", "text", "blob"]],
   };
 
-  // The block as JSON text, and its part that must be base64.
+  // Counts of the emitted blocks that have a mark in the output.
+  const emitted = { __proto__: null, image: 0, audio: 0, resource: 0 };
+
+  // Marks in the output that a block of this type was emitted.
+  function mark(type) {
+    if (type === "text") return;
+    const kind = type === "resource_link" ? "resource" : type;
+    emitted[kind]++;
+    shared.printMark(`[${kind} ${emitted[kind]}]`);
+  }
+
+  // The block as JSON text, its part that must be base64, and its type.
   function emittable(block) {
     if (block === null || typeof block !== "object" || ArrayIsArray(block)) {
       throw new TypeError(`mcp.emit: a content block must be an object, not ${kindOf(block)}`);
@@ -345,7 +356,7 @@
       throw new TypeError("mcp.emit: `mimeType` must be a type such as image/png");
     }
     const data = out.data ?? out.blob ?? "";
-    return [JSONStringify(type === "resource" ? { __proto__: null, type, resource: out } : out), data];
+    return [JSONStringify(type === "resource" ? { __proto__: null, type, resource: out } : out), data, type];
   }
 
   // crates/callgate/src/report/emitted.rs makes the same check.
@@ -379,7 +390,10 @@
         const texts = [];
         // All are checked before the first is sent.
         for (let i = 0; i < blocks.length; i++) push(texts, emittable(blocks[i]));
-        for (let i = 0; i < texts.length; i++) op_callgate_emit(texts[i][0], texts[i][1]);
+        for (let i = 0; i < texts.length; i++) {
+          op_callgate_emit(texts[i][0], texts[i][1]);
+          mark(texts[i][2]);
+        }
       } catch (error) {
         throw calledAt(error, site);
       }

@@ -34,6 +34,30 @@ async fn emitted_content_follows_the_text() {
     }
 }
 
+#[tokio::test]
+async fn output_marks_where_blocks_were_emitted() {
+    let bench = Workbench::new(json!({}));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    for (script, expected) in [
+        (
+            "const shot = { type: 'image', data: 'YWJj', mimeType: 'image/png' };
+             console.log('login page:'); mcp.emit(shot);
+             console.log('after the click:');
+             mcp.emit([shot, { type: 'audio', data: '', mimeType: 'audio/wav' }]);",
+            "login page:\n[image 1]\nafter the click:\n[image 2]\n[audio 1]\n",
+        ),
+        (
+            "mcp.emit({ type: 'resource', resource: { uri: 'a:b', text: 'x' } });
+             mcp.emit('said'); console.log('the log');",
+            "[resource 1]\nthe log\n",
+        ),
+    ] {
+        let result = session.call("run_script", json!({ "code": script })).await;
+        let content = serde_json::to_value(&result.content).expect("JSON");
+        assert_eq!(content[0]["text"], expected, "{script}");
+    }
+}
+
 #[test]
 fn emitted_content_is_in_the_report() {
     let bench = Workbench::new(json!({}));
