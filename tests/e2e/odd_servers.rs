@@ -144,6 +144,8 @@ const GAPS: &str = r#"
         *'"tools/list"'*)
             say '"result":{"nextCursor":"2","tools":[
                 {"name":"get-user",'$schema'},{"name":"get_user",'$schema'},
+                {"name":"later",'$schema',"execution":{"taskSupport":"required"}},
+                {"name":"either",'$schema',"execution":{"taskSupport":"optional"}},
                 {"name":"ok",'$schema'},{"name":"broken","inputSchema":42}]}' ;;
         *'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"called"}]}' ;;
         esac
@@ -153,11 +155,17 @@ const GAPS: &str = r#"
 fn unknown_tool_error_states_the_reason() {
     let server = json!({ "command": "sh", "args": ["-c", GAPS], "protocol": "2025-11-25" });
     let bench = Workbench::new(json!({ "s": server }));
-    let ran = bench.run("return await s_ok({})", &[]);
-    assert_eq!(ran.stdout, "called\n", "{ran:#?}");
+    for name in ["s_ok", "s_either"] {
+        let ran = bench.run(&format!("return await {name}({{}})"), &[]);
+        assert_eq!(ran.stdout, "called\n", "{ran:#?}");
+    }
+    let listed = bench.callgate(&["tools"]);
+    assert!(!listed.stdout.contains("s_later"), "{listed:#?}");
+    assert!(listed.stderr.contains("only as a task"), "{listed:#?}");
     for (name, parts) in [
         ("s_get_user", ["\"get-user\"", "\"get_user\""]),
         ("s_broken", ["\"broken\"", "`inputSchema` is not an object"]),
+        ("s_later", ["\"later\"", "only as a task of MCP 2025-11-25"]),
         (
             "s_of_page_two",
             ["is not whole", "breaks off: the database is away"],

@@ -239,7 +239,7 @@ fn has_listed(server: &ServerState) -> bool {
     let Status::Ready(list) = &server.status else {
         return false;
     };
-    let is_tool = |raw| ToolDefinition::parse(&server.name, raw).is_ok();
+    let is_tool = |raw| ToolDefinition::parse(&server.name, raw).is_ok_and(|it| !it.task_only);
     is_known(server) && server.received && list.gaps.is_empty() && list.tools.iter().all(is_tool)
 }
 
@@ -289,5 +289,8 @@ mod tests {
         assert!(!has_listed(&state(false, None, tool())));
         assert!(!has_listed(&state(true, Some("page 2 failed"), tool())));
         assert!(!has_listed(&state(true, None, json!({ "name": "x" }))));
+        let mut task_only = tool();
+        task_only["execution"] = json!({ "taskSupport": "required" });
+        assert!(!has_listed(&state(true, None, task_only)));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
+use callgate_catalog::{Catalog, Malformed, MalformedReason, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_policy::{Because, Decision, Rules, Verdict};
 use callgate_script::Mentions;
@@ -444,9 +444,14 @@ struct ReadList {
     read: Arc<ReadTools>,
 }
 
+/// The first revision of MCP in which a server may answer any call with a task.
+const TASKS_SINCE: &str = "2026-07-28";
+
 /// The entries of a list, read.
 struct ReadTools {
     server: String,
+    /// True if the server may answer any call with a task.
+    has_tasks: bool,
     entries: Arc<Vec<Value>>,
     definitions: Vec<Arc<ToolDefinition>>,
     dropped: Vec<Malformed>,
@@ -470,11 +475,16 @@ impl ReadList {
                 "the tools of a server are known from an earlier time"
             );
         }
-        let is_same =
-            |it: &ReadTools| it.server == *server && Arc::ptr_eq(&it.entries, &ready.tools);
+        let has_tasks = revision.as_str() >= TASKS_SINCE;
+        let is_same = |it: &ReadTools| {
+            it.server == *server
+                && it.has_tasks == has_tasks
+                && Arc::ptr_eq(&it.entries, &ready.tools)
+        };
+        let read = || Arc::new(ReadTools::read(server, has_tasks, &ready.tools));
         Self {
             ready: Arc::clone(ready),
-            read: READ.get(is_same, || Arc::new(ReadTools::read(server, &ready.tools))),
+            read: READ.get(is_same, read),
         }
     }
 
@@ -487,17 +497,23 @@ impl ReadList {
 }
 
 impl ReadTools {
-    fn read(server: &str, entries: &Arc<Vec<Value>>) -> Self {
+    fn read(server: &str, has_tasks: bool, entries: &Arc<Vec<Value>>) -> Self {
         let mut dropped = Vec::new();
         let mut definitions = Vec::with_capacity(entries.len());
         for raw in entries.iter() {
             match ToolDefinition::parse(server, raw) {
+                Ok(definition) if definition.task_only && !has_tasks => dropped.push(Malformed {
+                    server: definition.server,
+                    tool: Some(definition.name),
+                    reason: MalformedReason::TaskOnly,
+                }),
                 Ok(definition) => definitions.push(Arc::new(definition)),
                 Err(malformed) => dropped.push(malformed),
             }
         }
         Self {
             server: server.to_owned(),
+            has_tasks,
             entries: Arc::clone(entries),
             definitions,
             dropped,

@@ -46,6 +46,9 @@ pub struct ToolDefinition {
     /// True if it is for the server's own views and not for models
     /// (`_meta.ui.visibility` without `model`). Catalogs leave it out.
     pub hidden: bool,
+    /// True if a server of MCP 2025-11-25 takes calls of it only as tasks
+    /// (`execution.taskSupport`). Later revisions do not have the member.
+    pub task_only: bool,
     /// Warnings about parts that were left out.
     pub warnings: Vec<Warning>,
 }
@@ -79,6 +82,7 @@ impl ToolDefinition {
             meta: None,
             identity: Arc::new(Definition::of(&Value::Null)),
             hidden: false,
+            task_only: false,
             warnings: Vec::new(),
         }
     }
@@ -136,6 +140,7 @@ impl ToolDefinition {
             meta: meta(entry),
             identity: Arc::new(Definition::of(raw)),
             hidden: is_hidden(entry),
+            task_only: raw["execution"]["taskSupport"] == "required",
             warnings: reader.warnings,
             ..Self::new(server, name)
         })

@@ -144,6 +144,12 @@ pub enum MalformedReason {
     /// `inputSchema` is not the schema of an object.
     #[error("`inputSchema` {0}")]
     InputSchema(SchemaFault),
+    /// It can be called only as a task of MCP 2025-11-25.
+    #[error(
+        "it can be called only as a task of MCP 2025-11-25 (`execution.taskSupport`), which \
+         Callgate does not support"
+    )]
+    TaskOnly,
 }
 
 /// Why a schema of a tool cannot be one.
