@@ -8,9 +8,11 @@
   const {
     MathFloor,
     ObjectDefineProperty,
+    ObjectPrototypePropertyIsEnumerable,
     SafeWeakMap,
     String,
     StringPrototypeEndsWith,
+    StringPrototypeIncludes,
     StringPrototypeReplaceAll,
     StringPrototypeSlice,
     StringPrototypeStartsWith,
@@ -98,10 +100,19 @@
       if (place === 0) continue;
       const author = [MathFloor(place / COLUMNS), place % COLUMNS];
       position ??= author;
-      text += `\n    at ${moved(shared.oneLine(site.toString()), line, column, author)}`;
+      const frame = isInferred(site.getFunctionName())
+        ? `${site.isAsync() ? "async " : ""}${site.getScriptNameOrSourceURL()}:${line}:${column}`
+        : site.toString();
+      text += `\n    at ${moved(shared.oneLine(frame), line, column, author)}`;
     }
     return { text, position };
   };
+
+  // True for the name that V8 makes up for a function without one, of words that stand near it: it has a
+  // dot (`fs_move_file.source`), or is a tool's, whose own frames are not in the script.
+  const isInferred = (name) =>
+    typeof name === "string" &&
+    (StringPrototypeIncludes(name, ".") || ObjectPrototypePropertyIsEnumerable(globalThis, name));
 
   // A frame in V8's format, `name (file:line:column)` or `file:line:column`, with a new place.
   const moved = (frame, line, column, author) => {

@@ -33,3 +33,8 @@ const loop = {}; loop.loop = loop;
 console.log((await echo(loop).catch((e) => e.message)).split("\n")[0]);
 console.log(await mcp.callTool(5).catch((e) => e.message), await mcp.callTool("x".repeat(600)).catch((e) => e.message));
 console.log(await mcp.callTool("no_such_function", { a: 1 }).catch((e) => e.message));
+for (const call of [() => echo({ source: "a" }), () => fail({ kind: "denied" })]) {
+  await call().catch((e) => console.log(e.stack));
+}
+const steps = {}; steps.first = () => fail({ kind: "tool" }); steps.second = [() => echo({}), () => fail({ kind: "timeout" })][1];
+for (const call of [steps.first, steps.second]) await call().catch((e) => console.log(e.stack));
