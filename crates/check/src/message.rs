@@ -79,6 +79,11 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
         message.push_str("; ");
         message.push_str(hint);
     }
+    if let Some(member) = only_text(error) {
+        message.push_str(&format!(
+            "; its text is `result.{member}`, its lines are `result.{member}.split(\"\\n\")`"
+        ));
+    }
     shortened(&one_line(&message), MAX_MESSAGE)
 }
 
@@ -86,6 +91,22 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
 fn crypto_hint(error: &Reported) -> Option<&'static str> {
     let property = missing_property(error).filter(|_| error.text.contains("on type 'Crypto'."))?;
     callgate_script::replacement_for(&format!("crypto.{property}"))
+}
+
+/// The one text of an object that is used as a list.
+fn only_text(error: &Reported) -> Option<&str> {
+    if !error.text.contains(" must have a '[Symbol.iterator]()' method") {
+        return None;
+    }
+    let types = quotes(&error.text);
+    let members = types.first()?.strip_prefix('{')?.strip_suffix('}')?;
+    if members.contains('{') {
+        return None;
+    }
+    let members = members.split(';').map(str::trim);
+    let mut texts = members.filter_map(|member| member.strip_suffix(": string"));
+    let (name, rest) = word(texts.next()?)?;
+    (rest.is_empty() && texts.next().is_none()).then_some(name)
 }
 
 /// Advice if a value of a different type is used as a number.

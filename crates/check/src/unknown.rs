@@ -11,6 +11,12 @@ const CALLS: [&str; 4] = ["tool", "call", "invoke", "execute"];
 const MAX_ARGUMENTS: usize = 200;
 /// Maximum tools that a hint names.
 const MAX_TOOLS: usize = 3;
+/// Maximum variables that lead from a value to its call.
+const MAX_STEPS: usize = 4;
+/// Maximum bytes around a name that are searched for its declaration.
+const MAX_LIST: usize = 300;
+/// Maximum bytes of an expression that is searched for calls.
+const MAX_VALUE: usize = 2000;
 
 /// The undeclared name, if that is the error. `at` is the script from the place of the error on.
 pub(crate) fn name(error: &Reported, at: &str) -> Option<Unknown> {
@@ -118,42 +124,41 @@ pub(crate) fn result_hint(error: &Reported, at: &str, script: &Script) -> Option
 }
 
 /// The tools without a declared result that a value can come from: the tool of its own call or of its
-/// variable, or else all that the script calls. The parameter of an arrow function can come from
-/// anywhere.
+/// variable, or else all that the script calls. A variable of a different origin has no such tool, and
+/// an argument of a function can come from anywhere.
 fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
-    let is_untyped = |name: &str| {
+    let is_tool = |name: &&str| message::declared(name, &script.declarations).is_some();
+    let is_untyped = |name: &&str| {
         let own = message::declared(name, &script.declarations);
         let is_untyped = own.map(|own| own.trim_end().ends_with("): Promise<unknown>;"));
-        name == "mcp.callTool" || is_untyped == Some(true)
+        *name == "mcp.callTool" || is_untyped == Some(true)
     };
-    let calls = |text: &'s str| {
-        let is_end = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '.'));
-        let before = text.match_indices('(').filter_map(|(at, _)| text.get(..at));
-        let names = before.filter_map(|before| before.rsplit(is_end).next());
-        names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
-    };
-    // The call in the statement itself, or the one whose result the variable got.
-    let statement = at.split([';', '\n']).next().unwrap_or_default();
-    let value = at.trim_start_matches(['(', ' ']);
-    let variable = word(value.trim_start_matches("await "));
-    let assigned = variable.and_then(|(name, _)| {
-        let assignment = [format!("{name} = "), format!("{name}=")];
-        let (_, value) = assignment
-            .iter()
-            .find_map(|it| script.text.split_once(it.as_str()))?;
-        value.split([';', '\n']).next()
-    });
-    for text in [assigned, Some(statement)].into_iter().flatten() {
+    let before = script.text.strip_suffix(at).unwrap_or_default();
+    let mut variable = variable(at);
+    let mut texts = Vec::new();
+    while texts.len() < MAX_STEPS
+        && let Some(name) = variable
+        && let Some(origin) = origin(name, before)
+    {
+        let Origin::Value(value) = origin else {
+            return Vec::new();
+        };
+        texts.push(value);
+        variable = word(value.trim_start_matches("await ")).map(|(name, _)| name);
+    }
+    let has_origin = !texts.is_empty();
+    // The call in the statement itself.
+    texts.push(at.split([';', '\n']).next().unwrap_or_default());
+    for text in texts {
         let found = calls(text);
         if let Some(tool) = found.iter().find(|name| is_untyped(name)) {
             return vec![tool];
         }
-        let is_tool = |name: &&str| message::declared(name, &script.declarations).is_some();
         if found.iter().any(is_tool) {
             return Vec::new();
         }
     }
-    if variable.is_some_and(|(name, _)| is_parameter(name, &script.text)) {
+    if has_origin {
         return Vec::new();
     }
     let mut tools = calls(&script.text);
@@ -163,20 +168,123 @@ fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
     tools
 }
 
-/// True if an arrow function of the script has a parameter of this name.
-fn is_parameter(name: &str, script: &str) -> bool {
-    script.match_indices("=>").any(|(at, _)| {
-        let before = script.get(..at).unwrap_or_default().trim_end();
-        let parameters = match before.strip_suffix(')') {
-            Some(inside) => inside.rsplit_once('(').map_or(inside, |(_, list)| list),
-            None => before
-                .rsplit([' ', '(', ',', '=', '\n'])
-                .next()
-                .unwrap_or(before),
-        };
-        let mut names = parameters.split(',').filter_map(|it| word(it.trim_start()));
-        names.any(|(parameter, _)| parameter == name)
+/// The variable at the start of a text, also as the value of a member.
+fn variable(at: &str) -> Option<&str> {
+    let value = at.trim_start_matches(['(', ' ']);
+    let (name, rest) = word(value.trim_start_matches("await "))?;
+    let member = rest.strip_prefix(": ").and_then(word);
+    Some(member.map_or(name, |(name, _)| name))
+}
+
+/// The functions that an expression calls, without those whose results it reads with `mcp.json` or
+/// `mcp.text`.
+fn calls(text: &str) -> Vec<&str> {
+    let before = text.match_indices('(').filter_map(|(at, _)| text.get(..at));
+    let name_length = |before: &str| -> Option<usize> {
+        let name = before.rsplit(|c: char| !is_part(c) && c != '.').next()?;
+        let outside = before.strip_suffix(name)?.trim_end();
+        let outside = outside.strip_suffix("await").unwrap_or(outside).trim_end();
+        let is_read = ["mcp.json(", "mcp.text("]
+            .iter()
+            .any(|it| outside.ends_with(it));
+        (!name.is_empty() && !is_read).then_some(name.len())
+    };
+    let names = before.filter_map(|before| before.get(before.len() - name_length(before)?..));
+    names.collect()
+}
+
+/// The origin of a variable.
+enum Origin<'s> {
+    /// This expression, or an element of it.
+    Value(&'s str),
+    /// An argument of a function.
+    Argument,
+}
+
+/// The nearest origin of a variable before its use.
+fn origin<'s>(name: &str, before: &'s str) -> Option<Origin<'s>> {
+    before.rmatch_indices(name).find_map(|(at, _)| {
+        let (head, after) = (before.get(..at)?, before.get(at + name.len()..)?);
+        let is_inside = |c: char| is_part(c) || c == '.';
+        if head.ends_with(is_inside) || after.starts_with(is_part) {
+            return None;
+        }
+        let head = head.get(head.ceil_char_boundary(head.len().saturating_sub(MAX_LIST))..)?;
+        let near = after.get(..after.floor_char_boundary(MAX_LIST))?;
+        if is_parameter(head, near) {
+            return Some(Origin::Argument);
+        }
+        // Most names are not assigned to, which the near text shows.
+        assigned(near)?;
+        assigned(after).map(|value| Origin::Value(expression(value)))
     })
+}
+
+/// True if a name between these texts is a parameter of a function.
+fn is_parameter(head: &str, after: &str) -> bool {
+    let ty = after.trim_start_matches('?').strip_prefix(": unknown");
+    let is_declared = ty.is_some_and(|rest| rest.trim_start_matches("[]").starts_with([',', ')']));
+    if is_declared || after.trim_start().starts_with("=>") {
+        return true;
+    }
+    let (Some((function, list)), Some((rest, end))) =
+        (head.rsplit_once('('), after.split_once(')'))
+    else {
+        return false;
+    };
+    if list.contains([')', ';']) || rest.contains(['(', ';']) {
+        return false;
+    }
+    let function = function.trim_end();
+    let is_function = |text: &str| text.trim_end().ends_with("function");
+    end.trim_start().starts_with("=>")
+        || is_function(function)
+        || is_function(function.trim_end_matches(is_part))
+}
+
+/// The text after `=` or `of` that follows a variable, its type, and others that are taken apart
+/// with it.
+fn assigned(after: &str) -> Option<&str> {
+    let is_name = |c: char| is_part(c) || c == ',' || c == ' ';
+    let apart = after.split_once([']', '}']);
+    let apart = apart.filter(|(others, _)| others.chars().all(is_name));
+    let text = apart.map_or(after, |(_, rest)| rest).trim_start();
+    let text = match text.strip_prefix(':') {
+        Some(ty) => ty.get(ty.find(['=', ';', '\n', ')'])?..)?,
+        None => text,
+    };
+    let value = text
+        .strip_prefix("of ")
+        .or_else(|| text.strip_prefix('='))?;
+    (!value.starts_with(['=', '>'])).then(|| value.trim_start())
+}
+
+/// The expression at the start of a text: up to the end of its line or statement, or of the brackets
+/// around it.
+fn expression(text: &str) -> &str {
+    let text = text
+        .get(..text.floor_char_boundary(MAX_VALUE))
+        .unwrap_or(text);
+    let mut open = 0_u32;
+    let end = text.find(|c: char| match c {
+        '(' | '[' | '{' => {
+            open += 1;
+            false
+        }
+        ')' | ']' | '}' if open > 0 => {
+            open -= 1;
+            false
+        }
+        ')' | ']' | '}' => true,
+        ';' | '\n' => open == 0,
+        _ => false,
+    });
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+/// True for a character of an identifier.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
 }
 
 #[cfg(test)]

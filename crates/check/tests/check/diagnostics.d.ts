@@ -20,3 +20,6 @@ declare function wide_set(input: {
 }): Promise<string>;
 declare function part_get(input?: { id?: number }): Promise<{ data: unknown }>;
 declare function count_get(input?: { limit?: number | bigint }): Promise<{ count: number | bigint }>;
+declare function doc_open(input?: { path?: string }): Promise<{ content: string }>;
+declare function note_body(input?: { id?: number }): Promise<{ size: number; body: string }>;
+declare function pair_get(input?: { id?: number }): Promise<{ left: string; right: string }>;
