@@ -121,6 +121,29 @@ fn helpers_of_other_programs_lead_to_those_of_callgate() {
 }
 
 #[test]
+fn calls_of_require_are_errors_among_others() {
+    let bench = ticketing();
+    check_errors(
+        &bench,
+        "const axios = require('axios');\nfetch('https://example.com');",
+        expect![[r#"
+            error: cannot find name `require`: there are no modules; call tools as global functions
+            error: cannot find name `fetch`: there is no network; call a tool that fetches
+            error: 2 type errors; nothing was run
+        "#]],
+    );
+    check_errors(
+        &bench,
+        "setImmediate(() => require('path').sep);",
+        expect![[r#"
+            error: cannot find name `setImmediate`: use queueMicrotask, or setTimeout without a delay
+            error: cannot find name `require`: there are no modules; call tools as global functions
+            error: 2 type errors; nothing was run
+        "#]],
+    );
+}
+
+#[test]
 fn javascript_runs_unless_it_uses_a_tool_wrongly() {
     let bench = ticketing();
     let script = "const counts = {}; counts['x'] = 1;\nlet s = ''; s = 1;";

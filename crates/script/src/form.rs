@@ -386,7 +386,7 @@ fn without_parentheses(expr: &Expr) -> &Expr {
 }
 
 /// Advice for imports.
-pub(crate) const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
+const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
                          server_tool(input)";
 
 /// Advice for imports of types.

@@ -212,7 +212,7 @@ fn parse_unwrapped(source: &Source) -> Result<Parsed, ScriptError> {
             return Ok(Parsed {
                 wrapping: form::wrapping(source, &module)?,
                 checkable: checkable::of_module(source, &module),
-                mentions: mentions::find(source, module)?,
+                mentions: mentions::find(source, module),
             });
         }
         Err(errors) => errors,
@@ -224,7 +224,7 @@ fn parse_unwrapped(source: &Source) -> Result<Parsed, ScriptError> {
             Ok(Parsed {
                 wrapping: form::function_expression(source, &module)?,
                 checkable: checkable::of_function(source),
-                mentions: mentions::find(source, module)?,
+                mentions: mentions::find(source, module),
             })
         }
         // An error past the end is in the parentheses around the code.

@@ -11,8 +11,6 @@ use swc_ecma_ast::{
 use swc_ecma_transforms_base::resolver;
 use swc_ecma_visit::{Visit, VisitWith};
 
-use crate::error::{ScriptError, ScriptErrorKind};
-use crate::form::USE_TOOLS;
 use crate::parse::offset;
 use crate::source::Source;
 
@@ -45,8 +43,8 @@ pub struct Mention {
     pub called: bool,
 }
 
-/// Finds the tools that a module mentions. A call of `require` is an error.
-pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptError> {
+/// Finds the tools that a module mentions.
+pub(crate) fn find(source: &Source, module: Module) -> Mentions {
     let finder = GLOBALS.set(&Globals::new(), || {
         let unresolved = Mark::new();
         let mut program = Program::Module(module);
@@ -59,7 +57,6 @@ pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptEr
             global: false,
             stdin: false,
             stdin_of_value: false,
-            require: None,
         };
         program.visit_with(&mut finder);
         finder
@@ -71,12 +68,8 @@ pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptEr
         global,
         stdin,
         stdin_of_value,
-        require,
         ..
     } = finder;
-    if let Some(span) = require {
-        return Err(source.error(ScriptErrorKind::Unsupported, USE_TOOLS, offset(span.lo)));
-    }
     found.sort_by_key(|(_, at)| *at);
     let mut seen = HashSet::new();
     found.retain(|(name, _)| seen.insert(name.clone()));
@@ -92,13 +85,13 @@ pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptEr
             }
         })
         .collect();
-    Ok(Mentions {
+    Mentions {
         tools,
         dynamic,
         global,
         // The value may be `mcp`, if that is passed on.
         stdin: stdin || (stdin_of_value && (dynamic || global)),
-    })
+    }
 }
 
 struct Finder {
@@ -112,8 +105,6 @@ struct Finder {
     stdin: bool,
     /// The property `stdin` of any other value.
     stdin_of_value: bool,
-    /// The first call of `require`.
-    require: Option<Span>,
 }
 
 impl Finder {
@@ -176,11 +167,6 @@ impl Finder {
 
 impl Visit for Finder {
     fn visit_call_expr(&mut self, call: &CallExpr) {
-        if let Callee::Expr(callee) = &call.callee
-            && self.is_global(without_wrappers(callee), &["require"])
-        {
-            self.require.get_or_insert(call.span);
-        }
         if let Callee::Expr(callee) = &call.callee
             && let Expr::Member(member) = without_wrappers(callee)
             && self.is_global(&member.obj, &["mcp"])
