@@ -214,7 +214,7 @@ impl Declarations {
         };
         text.push_str(&function.name);
         text.push('(');
-        if function.input != Type::open_object() {
+        if !function.input.is_memberless() {
             print_type(&function.input, text, remarks, &mention);
         }
         text.push_str("): ");

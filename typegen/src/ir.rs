@@ -130,6 +130,18 @@ impl Type {
         })
     }
 
+    /// True for an object type that names no member and gives others no type.
+    pub fn is_memberless(&self) -> bool {
+        let Self::Object(object) = self else {
+            return false;
+        };
+        let has_type = matches!(
+            &object.additional,
+            Additional::Typed(ty) if !matches!(**ty, Self::Unknown | Self::Never)
+        );
+        object.properties.is_empty() && !has_type
+    }
+
     /// The union of `members`, in order, flattened and without repetitions: [`Type::Unknown`]
     /// swallows the others and no member at all is [`Type::Never`].
     pub fn union(members: impl IntoIterator<Item = Self>) -> Self {

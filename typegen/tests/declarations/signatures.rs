@@ -88,6 +88,25 @@ fn signature_is_one_standalone_line() {
 }
 
 #[test]
+fn inputs_without_members_are_left_out() {
+    let closed = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let typed = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    let tools = [
+        json!({ "name": "tabs", "inputSchema": closed }),
+        json!({ "name": "ping", "inputSchema": { "type": "object", "maxProperties": 0 } }),
+        json!({ "name": "open", "inputSchema": { "type": "object", "additionalProperties": true } }),
+        json!({ "name": "tags", "inputSchema": typed }),
+    ];
+    expect![[r#"
+        s_tabs(): unknown
+        s_ping(): unknown
+        s_open(): unknown
+        s_tags({ [key: string]: string }): unknown
+    "#]]
+    .assert_eq(&declare("s", &tools).text(Detail::Signature, |_| true));
+}
+
+#[test]
 fn types_nested_in_types_without_end_are_bounded() {
     let next = |n: usize| json!({ "title": format!("T{n}"), "type": "object", "properties": { "x": { "$ref": format!("#/$defs/T{}", n + 1) } }, "additionalProperties": { "$ref": format!("#/$defs/T{}", n + 1) } });
     let definitions: serde_json::Map<String, Value> =
