@@ -170,14 +170,29 @@ impl Declarations {
                 }
             }
             Detail::Full => {
-                for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
-                    if let Some(declared) = self.types.get(id) {
+                for declared in self.declared_for(&chosen) {
+                    self.declare_type(declared, &mut text, Remarks::Comments);
+                }
+                for function in chosen {
+                    push_mark(function, '\n', &mut text);
+                    self.declare_function(function, &mut text, Remarks::Comments);
+                }
+            }
+            Detail::Read => {
+                let own = self.own_inputs(&chosen);
+                for declared in self.declared_for(&chosen) {
+                    if !own.contains(declared.name.as_str()) {
                         self.declare_type(declared, &mut text, Remarks::Comments);
                     }
                 }
                 for function in chosen {
                     push_mark(function, '\n', &mut text);
-                    self.declare_function(function, &mut text, Remarks::Comments);
+                    let input = self.named(&function.input);
+                    let input = input.filter(|it| own.contains(it.name.as_str()));
+                    let input = input.map_or(&function.input, |it| &it.body);
+                    // A number is a bigint to the type check, too.
+                    let input = (input, Remarks::JsonComments);
+                    self.declare_with(function, input, &mut text, Remarks::Comments);
                 }
             }
         }
@@ -342,6 +357,17 @@ impl Declarations {
     }
 
     fn declare_function(&self, function: &Function, text: &mut String, remarks: Remarks) {
+        self.declare_with(function, (&function.input, remarks), text, remarks);
+    }
+
+    /// Declares a function with this type of its input and the remarks on it.
+    fn declare_with(
+        &self,
+        function: &Function,
+        (input, of_input): (&Type, Remarks),
+        text: &mut String,
+        remarks: Remarks,
+    ) {
         push_own_comment(&function.comment, text, remarks);
         text.push_str("declare function ");
         text.push_str(&function.name);
@@ -350,7 +376,7 @@ impl Declarations {
         } else {
             "(input: "
         });
-        self.print(&function.input, text, remarks);
+        self.print(input, text, of_input);
         text.push_str(", options?: CallOptions): Promise<");
         self.print(&function.output, text, remarks);
         text.push_str(">;\n");
@@ -361,6 +387,37 @@ impl Declarations {
             text.push_str(&self.types.get(id)?.name);
             None
         });
+    }
+
+    /// The type that a mention names.
+    fn named(&self, ty: &Type) -> Option<&Declared> {
+        let Type::Named(id) = ty else { return None };
+        self.types.get(*id)
+    }
+
+    /// The types that functions need, nearest first.
+    fn declared_for(&self, chosen: &[&Function]) -> impl Iterator<Item = &Declared> {
+        let mentioned = chosen.iter().flat_map(|it| it.mentions.iter().copied());
+        let reached = self.reachable(mentioned).into_iter();
+        reached.filter_map(move |id| self.types.get(id))
+    }
+
+    /// The names of the types without a comment that one of these functions has as its input, and
+    /// nothing else uses.
+    fn own_inputs(&self, chosen: &[&Function]) -> HashSet<&str> {
+        let mut uses = HashMap::<&str, usize>::new();
+        let roots = chosen.iter().flat_map(|it| [&it.input, &it.output]);
+        for ty in roots.chain(self.declared_for(chosen).map(|it| &it.body)) {
+            ty.visit(&mut |ty| {
+                if let Some(declared) = self.named(ty) {
+                    *uses.entry(&declared.name).or_default() += 1;
+                }
+            });
+        }
+        let inputs = chosen.iter().filter_map(|it| self.named(&it.input));
+        let plain = inputs.filter(|it| it.comment.is_empty());
+        let names = plain.map(|it| it.name.as_str());
+        names.filter(|name| uses.get(name) == Some(&1)).collect()
     }
 
     /// The types reached from some, each once, nearest first.

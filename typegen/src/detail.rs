@@ -16,6 +16,9 @@ pub enum Detail {
     /// Declarations with comments: TypeScript, all that a script needs.
     #[default]
     Full,
+    /// Full detail for a reader who writes a script: the type of an input that nothing else uses
+    /// stands in place of its name, and an integer of an input is a `number`.
+    Read,
     /// Full detail for a caller with JSON: `fs_head({ path: string }): { content: string }`.
     Call,
 }
@@ -31,6 +34,7 @@ impl Detail {
             Self::Summary => "summary",
             Self::Signature => "signature",
             Self::Full => "full",
+            Self::Read => "read",
             Self::Call => "call",
         }
     }

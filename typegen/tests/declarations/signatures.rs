@@ -88,6 +88,29 @@ fn signature_is_one_standalone_line() {
 }
 
 #[test]
+fn declarations_to_read_have_inputs_in_place() {
+    let tree = json!({ "type": "object", "title": "Tree", "properties": { "of": { "type": "array", "items": { "$ref": "#" } } } });
+    let commit = json!({ "type": "object", "title": "commitArguments", "required": ["message", "repo_path"],
+        "properties": { "message": { "type": "string" }, "repo_path": { "type": "string" } } });
+    let list = json!({ "type": "object", "title": "ListQuery", "properties": { "page": { "type": "integer" } } });
+    let tools = [
+        json!({ "name": "git_commit", "inputSchema": commit }),
+        json!({ "name": "list", "inputSchema": list }),
+        json!({ "name": "grow", "inputSchema": tree, "outputSchema": tree }),
+    ];
+    let names = ["s_git_commit", "s_list", "s_grow"];
+    expect![[r#"
+        type Tree = { of?: Tree[] };
+        declare function s_git_commit(input: { message: string; repo_path: string }, options?: CallOptions): Promise<unknown>;
+        declare function s_list(input?: {
+         /** integer */ page?: number;
+        }, options?: CallOptions): Promise<unknown>;
+        declare function s_grow(input?: Tree, options?: CallOptions): Promise<Tree>;
+    "#]]
+    .assert_eq(&declare("s", &tools).text_of(Detail::Read, &names, |_| None));
+}
+
+#[test]
 fn inputs_without_members_are_left_out() {
     let closed = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     let typed = json!({ "type": "object", "additionalProperties": { "type": "string" } });

@@ -171,7 +171,7 @@ impl RunCalls {
         }
         let mark = |tool: &Tool| self.mark(tool);
         Ok(json!({
-            "declarations": catalog.declarations_of(Detail::Full, &functions, mark),
+            "declarations": catalog.declarations_of(Detail::Read, &functions, mark),
             "tools": tools,
             "unknown": others,
         }))
@@ -226,6 +226,8 @@ enum DetailWord {
     Signature,
     #[serde(rename = "full")]
     Full,
+    #[serde(skip)]
+    Read,
     #[serde(skip)]
     Call,
 }

@@ -68,7 +68,7 @@ impl DeclaredFunctions {
         let functions = declared.servers.iter().flat_map(|it| it.functions.clone());
         let functions: Vec<String> = functions.collect();
         let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
-        declared.code = gate.view().declarations_of(Detail::Full, &functions);
+        declared.code = gate.view().declarations_of(Detail::Read, &functions);
         if declared.code.len() <= budget {
             declared.is_full = true;
             declared.declared = functions.len();
@@ -132,7 +132,7 @@ impl DeclaredFunctions {
     fn declare_always_on(&mut self, gate: &Gate, functions: &[&str], tokens: usize) {
         let mut always_on = functions.to_vec();
         always_on.retain(|function| gate.view().always_on(function));
-        let declare = |functions: &[&str]| gate.view().declarations_of(Detail::Full, functions);
+        let declare = |functions: &[&str]| gate.view().declarations_of(Detail::Read, functions);
         let (text, shown) = first_that_fit(&always_on, tokens, declare);
         if shown < always_on.len() {
             let always_on = always_on.len();

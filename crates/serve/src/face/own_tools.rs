@@ -50,7 +50,7 @@ pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
 pub(crate) fn full_detail(mode: ToolMode) -> Detail {
     match mode {
         ToolMode::Discovery | ToolMode::Native => Detail::Call,
-        _ => Detail::Full,
+        _ => Detail::Read,
     }
 }
 
