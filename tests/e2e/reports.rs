@@ -111,6 +111,42 @@ await odd_text(page);",
 }
 
 #[test]
+fn many_alike_failures_share_a_line() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("flaky") },
+        "permissions": { "allow": ["odd_echo", "odd_fails", "odd_rejects"], "deny": ["odd_text"] },
+    }));
+    for (script, expected) in [
+        (
+            "for (let n = 1; n <= 30; n++) {
+  await odd_rejects({ message: `row ${n} is locked` }).catch(() => {});
+}
+for (let n = 1; n <= 5; n++) await odd_fails({}).catch(() => {});
+await odd_text({ text: 'a' });",
+            "calls: 36
+  odd_rejects: 30 failed (1 to 30), the first: {\"message\":\"row 1 is locked\"} failed: row 1 is \
+             locked (code -32602)
+  odd_fails: 5 failed (31 to 35), the first: {} failed: disk is full
+  36 odd_text({\"text\":\"a\"}) was denied\n",
+        ),
+        (
+            "for (let n = 1; n <= 6; n++) {
+  await odd_echo({ n });
+  await odd_fails({}).catch(() => {});
+}
+throw new Error('given up');",
+            "calls: 12
+  odd_echo: 6 ok (between 1 and 11)
+  odd_fails: 5 failed (between 2 and 10), the first: {} failed: disk is full
+  12 odd_fails({}) failed: disk is full\n",
+        ),
+    ] {
+        let ran = bench.run(script, &["--check=off"]);
+        assert!(ran.stderr.ends_with(expected), "{ran:#?}");
+    }
+}
+
+#[test]
 fn caught_denial_is_reported_once() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("flaky") },

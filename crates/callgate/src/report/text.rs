@@ -16,6 +16,8 @@ use crate::type_check::TypeCheck;
 
 /// The limit of lines of a list; the JSON form has all of them.
 const SHOWN_CALLS: usize = 20;
+/// The limit of calls of one function that failed alike and have a line each; more share a line.
+const SHOWN_ALIKE: usize = 3;
 /// The limit of a dry run's arguments and of an error message, in characters.
 const SHOWN_TEXT: usize = 300;
 /// The limit of frames of a stack.
@@ -145,7 +147,7 @@ fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fm
     Ok(())
 }
 
-/// Writes the calls by function, and each call without a result with its arguments.
+/// Writes the calls by function, and calls without a result with their arguments.
 fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     if report.calls.is_empty() {
         return writeln!(f, "calls: none");
@@ -168,20 +170,112 @@ fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
         line.outcome == Outcome::Denied && denials.iter().any(is_same)
     };
     let failed = report.calls.iter();
-    let mut failed = failed.filter(|line| !is_grouped(line) && !is_listed(line));
-    for line in failed.by_ref().take(SHOWN_CALLS) {
-        writeln!(
-            f,
-            "  {} {}({}) {}",
-            line.ordinal,
-            line.function,
-            line.arguments,
-            call_outcome(line)
-        )?;
+    let failed = failed.filter(|line| !is_grouped(line) && !is_listed(line));
+    write_failed(f, &failed.collect::<Vec<_>>(), report.error.as_ref())
+}
+
+/// Writes calls without a result: many that failed alike in one line, and always the call that
+/// ended the script, or else the last one, in a line of its own.
+fn write_failed(
+    f: &mut fmt::Formatter<'_>,
+    failed: &[&LedgerLine],
+    error: Option<&RunError>,
+) -> fmt::Result {
+    let is_end = |line: &&&LedgerLine| error.is_some_and(|error| is_thrown(line, error));
+    let Some(end) = failed.iter().rfind(is_end).or(failed.last()) else {
+        return Ok(());
+    };
+    let mut groups: Vec<Vec<&LedgerLine>> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let others = failed.iter().copied();
+    for line in others.filter(|line| line.ordinal != end.ordinal) {
+        let key = (line.function.as_str(), alike(&line.outcome));
+        let place = *places.entry(key).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(line),
+            None => groups.push(vec![line]),
+        }
     }
-    match failed.count() {
+    // Each with its first call and its number of calls.
+    let mut lines: Vec<(usize, usize, String)> = Vec::new();
+    for group in &groups {
+        match group.as_slice() {
+            [first, .., last] if group.len() > SHOWN_ALIKE => {
+                lines.push((first.ordinal, group.len(), alike_line(first, last, group.len())));
+            }
+            few => lines.extend(few.iter().map(|line| (line.ordinal, 1, failed_line(line)))),
+        }
+    }
+    lines.sort_by_key(|(first, ..)| *first);
+    let left_out = lines.split_off(lines.len().min(SHOWN_CALLS - 1));
+    lines.push((end.ordinal, 1, failed_line(end)));
+    lines.sort_by_key(|(first, ..)| *first);
+    for (.., line) in &lines {
+        writeln!(f, "  {line}")?;
+    }
+    match left_out.iter().map(|(_, calls, _)| calls).sum::<usize>() {
         0 => Ok(()),
-        more => writeln!(f, "  and {more} more without a result"),
+        more => writeln!(f, "  and {more} more that did not succeed"),
+    }
+}
+
+/// True if the run's error has the words of this call's failure.
+fn is_thrown(line: &LedgerLine, error: &RunError) -> bool {
+    let starts_with = |text: &str| !text.is_empty() && error.message.starts_with(text);
+    let function = &line.function;
+    match &line.outcome {
+        Outcome::ToolError { message } | Outcome::ProtocolError { message, .. } => {
+            starts_with(message.strip_suffix('…').unwrap_or(message))
+        }
+        Outcome::Denied => starts_with(&format!("{function} was not called: ")),
+        Outcome::TimedOut { .. } => starts_with(&format!("{function} gave no answer")),
+        _ => false,
+    }
+}
+
+/// A call without a result in one line.
+fn failed_line(line: &LedgerLine) -> String {
+    let LedgerLine {
+        ordinal,
+        function,
+        arguments,
+        ..
+    } = line;
+    format!("{ordinal} {function}({arguments}) {}", call_outcome(line))
+}
+
+/// Calls of one function that failed alike in one line.
+fn alike_line(first: &LedgerLine, last: &LedgerLine, count: usize) -> String {
+    format!(
+        "{}: {count} {} {}, the first: {} {}",
+        first.function,
+        alike(&first.outcome),
+        numbers(first.ordinal, last.ordinal, count),
+        first.arguments,
+        call_outcome(first)
+    )
+}
+
+/// The words for several calls with such an outcome.
+fn alike(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::ToolError { .. } | Outcome::ProtocolError { .. } => "failed",
+        Outcome::TimedOut { .. } => "gave no answer in time",
+        Outcome::Denied => "were denied",
+        Outcome::Kept { .. } => "had their results withheld",
+        Outcome::Asking => "were waiting for approval",
+        Outcome::InFlight => "had no answer yet",
+        Outcome::Cancelled => "were cancelled",
+        _ => "ended",
+    }
+}
+
+/// The numbers of several calls: `(2 to 41)`.
+fn numbers(first: usize, last: usize, count: usize) -> String {
+    if last - first + 1 == count {
+        format!("({first} to {last})")
+    } else {
+        format!("(between {first} and {last})")
     }
 }
 
@@ -218,8 +312,7 @@ impl fmt::Display for CallGroup<'_> {
         match *ok {
             0 => return write!(f, "{withheld} not made"),
             1 => f.write_str("1 ok")?,
-            ok if last - first + 1 == ok => write!(f, "{ok} ok ({first} to {last})")?,
-            ok => write!(f, "{ok} ok (between {first} and {last})")?,
+            ok => write!(f, "{ok} ok {}", numbers(*first, *last, ok))?,
         }
         match withheld {
             0 => Ok(()),
