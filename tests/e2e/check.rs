@@ -90,6 +90,20 @@ fn unknown_name_error_suggests_the_intended_function() {
 }
 
 #[test]
+fn unlike_name_lists_functions_of_its_server() {
+    check_errors(
+        &ticketing(),
+        "ticketing_weather({});\nticketing_x({});\nticketing_list({});",
+        expect![[r#"
+            error: cannot find name `ticketing_weather`; server "ticketing" has `ticketing_createIssue`, `ticketing_listIssues`
+            error: cannot find name `ticketing_x`; server "ticketing" has `ticketing_createIssue`, `ticketing_listIssues`
+            error: cannot find name `ticketing_list`; did you mean `ticketing_listIssues`?
+            error: 3 type errors; nothing was run
+        "#]],
+    );
+}
+
+#[test]
 fn helpers_of_other_programs_lead_to_those_of_callgate() {
     let bench = ticketing();
     check_errors(

@@ -17,7 +17,7 @@ pub(crate) struct Scope(Option<Arc<[String]>>);
 pub(crate) enum Advice {
     /// A question that names the functions that it spells in another way.
     Meant(String),
-    /// A question that names the function most like it.
+    /// A question that names the function most like it, or the functions of its server.
     Near(String),
     /// A statement.
     Said(String),
@@ -61,6 +61,13 @@ impl Scope {
             let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
             names.join(separator)
         };
+        let some = |functions: &[&str]| {
+            let names = listed(functions, ", ");
+            match functions.len().saturating_sub(SHOWN_FUNCTIONS) {
+                0 => names,
+                more => format!("{names} and {more} more"),
+            }
+        };
         let instead = callgate_script::replacement_for(name);
         Some(match catalog.meant(tool, in_scope) {
             Some(Meant::Functions(functions)) => {
@@ -73,13 +80,9 @@ impl Scope {
                 ))
             }
             Some(Meant::Server(server, functions)) => {
-                let names = listed(&functions, ", ");
-                let more = match functions.len().saturating_sub(SHOWN_FUNCTIONS) {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
+                let names = some(&functions);
                 Advice::Said(format!(
-                    "{server} is a server; its functions are globals: {names}{more}"
+                    "{server} is a server; its functions are globals: {names}"
                 ))
             }
             _ if instead.is_some() => Advice::Said(instead.unwrap_or_default().to_owned()),
@@ -90,7 +93,16 @@ impl Scope {
                     "tools are global functions, such as `{example}(input)`"
                 ))
             }
-            None => Advice::Near(format!("did you mean `{}`?", self.nearest(catalog, tool)?)),
+            None => {
+                if let Some(begun) = catalog.begun(tool, in_scope) {
+                    return Some(Advice::Meant(format!("did you mean `{begun}`?")));
+                }
+                if let Some(near) = self.nearest(catalog, tool) {
+                    return Some(Advice::Near(format!("did you mean `{near}`?")));
+                }
+                let (server, functions) = catalog.server_of(tool, in_scope)?;
+                Advice::Near(format!("server {server:?} has {}", some(&functions)))
+            }
         })
     }
 

@@ -28,6 +28,9 @@ const NAMESPACES: [&str; 14] = [
 /// Names of namespaces that may stand before a name.
 const MAX_NAMESPACES: usize = 4;
 
+/// The letters after the server's name with which a function's name is begun.
+const MIN_BEGUN: usize = 3;
+
 /// The meaning of a name in the spelling of other programs: `fs.read_file`,
 /// `tools.fs_read_file`, `mcp__fs__read_file`, `fsReadFile`, `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +109,45 @@ impl Catalog {
         if let Some(Meant::Functions(functions)) = self.meant(name, |_| true) {
             return functions.first().copied();
         }
-        nearest(name, self.functions())
+        let begun = self.begun(name, |_| true);
+        begun.or_else(|| nearest(name, self.functions()))
+    }
+
+    /// The shortest function with a name that begins so, among the functions for which `is_known` is
+    /// true; a deprecated one only if there is no other.
+    pub fn begun(&self, name: &str, is_known: impl Fn(&str) -> bool) -> Option<&str> {
+        if name.len() > MAX_ASKED {
+            return None;
+        }
+        let begin = plain(name);
+        let is_begun = |tool: &&Tool| {
+            let server = plain(&tool.definition.server);
+            begin.len() >= server.len() + MIN_BEGUN
+                && plain(&tool.function).starts_with(&begin)
+                && is_known(&tool.function)
+        };
+        let begun = self.tools().iter().filter(is_begun);
+        let rank = |tool: &&Tool| (tool.definition.is_deprecated(), tool.function.len());
+        Some(begun.min_by_key(rank)?.function.as_str())
+    }
+
+    /// The server with the prefix of a name that no function has, and its functions for which
+    /// `is_known` is true, the nearest first.
+    pub fn server_of(
+        &self,
+        name: &str,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Option<(&str, Vec<&str>)> {
+        if name.len() > MAX_ASKED {
+            return None;
+        }
+        let mut prefixes = self.tools().iter().map(|it| prefix(&it.definition.server));
+        let begin = prefixes.find(|begin| name.starts_with(begin.as_str()))?;
+        let own = name.get(begin.len()..)?;
+        match self.meant(&format!("{}.{own}", begin.trim_end_matches('_')), is_known)? {
+            Meant::Server(server, functions) => Some((server, functions)),
+            _ => None,
+        }
     }
 
     fn functions(&self) -> impl Iterator<Item = &str> {

@@ -263,6 +263,53 @@ fn a_name_like_a_function_suggests_it() {
 }
 
 #[test]
+fn begun_name_suggests_the_current_function() {
+    let old = |name: &str| {
+        let mut old = tool(name);
+        old["description"] = "DEPRECATED: use the other one.".into();
+        old
+    };
+    let entries = [
+        ("mail", old("send_mail")),
+        ("mail", tool("send_message_now")),
+        ("mail", tool("send_message_to_all")),
+        ("db", old("query_raw")),
+        ("db", tool("explain")),
+    ];
+    let (catalog, _) = build(&entries);
+    for (name, expected) in [
+        ("mail_send_m", Some("mail_send_message_now")),
+        ("mailSendMessage", Some("mail_send_message_now")),
+        ("db_query", Some("db_query_raw")),
+        ("mail_se", None),
+        ("mail", None),
+    ] {
+        assert_eq!(catalog.begun(name, |_| true), expected, "{name}");
+    }
+    assert_eq!(catalog.suggest("mail_send_m"), Some("mail_send_message_now"));
+    let only_old = |function: &str| function == "mail_send_mail";
+    assert_eq!(catalog.begun("mail_send_m", only_old), Some("mail_send_mail"));
+}
+
+#[test]
+fn unknown_name_finds_functions_of_its_server() {
+    let entries = [
+        ("kube", tool("apply")),
+        ("kube", tool("get_pods")),
+        ("my-notes", tool("add")),
+    ];
+    let (catalog, _) = build(&entries);
+    for (name, expected) in [
+        ("kube_pods_list", Some(("kube", vec!["kube_get_pods", "kube_apply"]))),
+        ("my_notes_delete", Some(("my-notes", vec!["my_notes_add"]))),
+        ("wiki_delete", None),
+        ("kube", None),
+    ] {
+        assert_eq!(catalog.server_of(name, |_| true), expected, "{name}");
+    }
+}
+
+#[test]
 fn names_in_other_spellings_find_the_function() {
     let entries = [
         ("fs", tool("read_text_file")),
