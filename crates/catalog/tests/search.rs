@@ -56,6 +56,26 @@ fn forge() -> Catalog {
     ])
 }
 
+#[test]
+fn words_that_no_tool_has_are_named() {
+    let catalog = forge();
+    let index = index(&catalog);
+    for (query, words, is_topic) in [
+        ("merge the unreviewed pull requests", vec!["unreviewed"], false),
+        ("show me all the calendars", vec!["calendars"], true),
+        ("read a spreadsheet cell", vec!["spreadsheet", "cell"], true),
+        ("create an issue", vec![], false),
+        ("of the", vec![], false),
+    ] {
+        let unknown = index.unknown_words(query, |_| true);
+        assert_eq!(unknown.words, words, "{query}");
+        assert_eq!(unknown.is_topic, is_topic, "{query}");
+    }
+    // Of one server alone.
+    let unknown = index.unknown_words("merge a file", |server| server == "fs");
+    assert_eq!(unknown.words, ["merge"]);
+}
+
 /// Tools of files, git, a memory and the time, as real servers have them.
 const DESK: &str = "\
 fs read_file Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.

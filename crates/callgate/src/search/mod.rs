@@ -10,10 +10,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_catalog::search::{Entry, SearchIndex};
+use callgate_catalog::search::{Entry, SearchIndex, UnknownWords};
 use callgate_catalog::{Catalog, Tool};
 use callgate_policy::Rules;
 use callgate_servers::{Audience, Phase, ServerState};
+use callgate_text::one_line;
 use futures::FutureExt as _;
 
 use crate::choices::SearchBy;
@@ -30,8 +31,10 @@ const MAX_LIMIT: usize = 200;
 const MAX_WORDS_BYTES: usize = 2_000;
 /// The time limit of a regular expression.
 const REGEX_TIME: Duration = Duration::from_millis(500);
-/// The limit of a server's name in an error, in characters.
+/// The limit of a server's name in an error, and of a word in a note, in characters.
 const SHOWN_NAME: usize = 80;
+/// The limit of words in a note.
+const SHOWN_WORDS: usize = 5;
 
 /// The search of one gate, for hosts and scripts.
 pub(crate) struct Searcher {
@@ -135,10 +138,14 @@ impl Searcher {
         found.more += found.hits.len().saturating_sub(limit);
         found.hits.truncate(limit);
         if found.is_poor {
-            notes.insert(0, "no good match; these are the nearest".to_owned());
+            let accepts = |server: &str| request.is_of(server);
+            let index = self.index(&catalog).await;
+            let unknown = index.unknown_words(&request.query, accepts);
+            found.is_off_topic = unknown.is_topic;
+            notes.insert(0, poor_note(&unknown));
         }
         notes.append(&mut found.notes);
-        if found.more > 0 {
+        if found.more > 0 && !found.is_off_topic {
             let note = "more; raise limit, name a server, or narrow the query";
             notes.push(format!("{} {note}", found.more));
         }
@@ -290,6 +297,20 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
     let shown: String = name.chars().take(SHOWN_NAME).collect();
     let message = no_server(&shown, &names);
     Err(GateError::new(GateErrorKind::NotFound, message))
+}
+
+/// The note about a search without a good match.
+fn poor_note(unknown: &UnknownWords) -> String {
+    let words = unknown.words.iter().take(SHOWN_WORDS);
+    let words: Vec<String> = words
+        .map(|word| format!("{:?}", one_line(word, SHOWN_NAME)))
+        .collect();
+    let why = if words.is_empty() {
+        "no good match".to_owned()
+    } else {
+        format!("no tool speaks of {}", words.join(", "))
+    };
+    format!("{why}; these are the nearest")
 }
 
 /// Notes about searched servers that are down or disabled. A script does not get the reason why a

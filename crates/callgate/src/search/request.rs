@@ -115,6 +115,8 @@ pub struct SearchResults {
     /// True if no tool matches most words of the query: the hits are the nearest. The first note says
     /// so.
     pub is_poor: bool,
+    /// True for a poor search if no tool has a word of what the query is about, such as `jira`.
+    pub is_off_topic: bool,
     /// Remarks about the search as sentences, such as a way of searching that was not available.
     pub notes: Vec<String>,
 }

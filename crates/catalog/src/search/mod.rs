@@ -9,12 +9,14 @@ mod query;
 mod regex;
 mod terms;
 mod typos;
+mod unknown;
 
 use rustc_hash::FxHashMap;
 
 pub use document::{Entry, Ranked};
 pub use fuse::fuse;
 pub use regex::PatternFault;
+pub use unknown::UnknownWords;
 
 use document::Document;
 use query::{Group, Vocabulary};

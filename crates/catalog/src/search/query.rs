@@ -77,7 +77,8 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
     groups
 }
 
-fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
+/// The terms for one word.
+pub(super) fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
     let own = Term::of(word);
     let mut terms = vec![(own, 1.0)];
     for synonym in SYNONYMS
@@ -97,8 +98,8 @@ fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
     }
 }
 
-/// Words that say nothing about a tool.
-fn is_filler(word: &str) -> bool {
+/// True for words that say nothing about a tool.
+pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.binary_search(&word).is_ok()
 }
 

@@ -17,6 +17,8 @@ const DEFAULT_HITS: usize = 10;
 /// The number of tools that are shown with their signature and purpose by default; others are
 /// named.
 const DEFAULT_SIGNATURES: usize = 5;
+/// The number of tools if none has to do with the query.
+const OFF_TOPIC_HITS: usize = 3;
 
 pub(crate) struct ToolSearch {
     pub(crate) request: SearchRequest,
@@ -67,11 +69,15 @@ impl ToolSearch {
         let found = gate.search(&self.request).await;
         let found = found.map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
         let hits = found.hits.iter().map(|hit| hit.function.as_str());
-        let hits: Vec<&str> = hits.collect();
+        let mut hits: Vec<&str> = hits.collect();
+        if found.is_off_topic {
+            hits.truncate(OFF_TOPIC_HITS);
+        }
         let (mut text, mut notes) = (String::new(), found.notes.iter());
-        if found.is_poor {
-            notes.next();
-            text.push_str("no good match; the nearest:\n");
+        if found.is_poor
+            && let Some(note) = notes.next()
+        {
+            text += &format!("{note}:\n");
         }
         text += &if hits.is_empty() {
             let searched = count(found.searched, "tool");
