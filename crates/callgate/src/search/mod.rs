@@ -33,6 +33,8 @@ const MAX_WORDS_BYTES: usize = 2_000;
 const REGEX_TIME: Duration = Duration::from_millis(500);
 /// The limit of a server's name in an error, and of a word in a note, in characters.
 const SHOWN_NAME: usize = 80;
+/// The limit of the servers' names in a note, in characters.
+const SHOWN_SERVERS: usize = 400;
 /// The limit of words in a note.
 const SHOWN_WORDS: usize = 5;
 
@@ -313,9 +315,9 @@ fn poor_note(unknown: &UnknownWords) -> String {
     format!("{why}; these are the nearest")
 }
 
-/// Notes about searched servers that are down or disabled. A script does not get the reason why a
-/// server is down, because the reason may quote the server, whose data reaches scripts only through
-/// reviewed calls.
+/// Notes about searched servers that are down or disabled: one for all that are down, and for the
+/// operator and a search of one server the reason. A script does not get the reason, because the
+/// reason may quote the server, whose data reaches scripts only through reviewed calls.
 fn server_notes(
     request: &SearchRequest,
     servers: &[ServerState],
@@ -326,8 +328,9 @@ fn server_notes(
         let mut tools = catalog.tools().iter();
         tools.any(|tool| tool.definition.server == name)
     };
-    let servers = servers.iter().filter(|server| request.is_of(&server.name));
-    let notes = servers.filter_map(|server| {
+    let of_one = request.server.is_some();
+    let (mut notes, mut listed, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    for server in servers.iter().filter(|server| request.is_of(&server.name)) {
         let name = &server.name;
         match &server.phase {
             Phase::Down(reason) if request.tells_of_servers => {
@@ -337,18 +340,29 @@ fn server_notes(
                 } else {
                     "missing"
                 };
-                let why = audience.map_or(String::new(), |it| format!(": {}", reason.to(it)));
-                Some(format!(
-                    "server {name:?} is not available, so its tools are {tools}{why}"
-                ))
+                match audience.filter(|it| of_one || *it == Audience::Operator) {
+                    Some(audience) => notes.push(format!(
+                        "server {name:?} is not available, so its tools are {tools}: {}",
+                        reason.to(audience)
+                    )),
+                    None if is_listed => listed.push(format!("{name:?}")),
+                    None => missing.push(format!("{name:?}")),
+                }
             }
-            Phase::Disabled if request.server.is_some() => Some(format!(
+            Phase::Disabled if of_one => notes.push(format!(
                 "server {name:?} is disabled; enable it to find its tools"
             )),
-            _ => None,
+            _ => {}
         }
-    });
-    notes.collect()
+    }
+    let who = audience.map_or("", |_| "; only the person who runs Callgate can mend that");
+    for (names, tools) in [(missing, "missing"), (listed, "those of their last lists")] {
+        if !names.is_empty() {
+            let names = one_line(&names.join(", "), SHOWN_SERVERS);
+            notes.push(format!("not available, so their tools are {tools}: {names}{who}"));
+        }
+    }
+    notes
 }
 
 #[cfg(test)]

@@ -22,22 +22,31 @@ fn down(name: &str) -> ServerState {
 }
 
 #[test]
-fn server_notes_for_scripts_omit_last_words() {
+fn servers_that_are_down_share_a_note() {
     let raw = json!({ "name": "t", "inputSchema": { "type": "object" } });
     let tool = ToolDefinition::parse("a", &raw).expect("a tool");
     let catalog = Catalog::build(vec![tool]);
-    let servers = ["a", "b"].map(down);
-    let request = SearchRequest::new("t");
-    let told = |audience| server_notes(&request, &servers, &catalog, audience).join("\n");
+    let servers = ["a", "b", "c"].map(down);
+    let mut request = SearchRequest::new("t");
+    let told = |request: &SearchRequest, audience| {
+        server_notes(request, &servers, &catalog, audience).join("\n")
+    };
     expect![[r#"
-        server "a" is not available, so its tools are those of its last list
-        server "b" is not available, so its tools are missing"#]]
-    .assert_eq(&told(None));
+        not available, so their tools are missing: "b", "c"
+        not available, so their tools are those of their last lists: "a""#]]
+    .assert_eq(&told(&request, None));
+    expect![[r#"
+        not available, so their tools are missing: "b", "c"; only the person who runs Callgate can mend that
+        not available, so their tools are those of their last lists: "a"; only the person who runs Callgate can mend that"#]]
+    .assert_eq(&told(&request, Some(Audience::Caller)));
     expect![[r#"
         server "a" is not available, so its tools are those of its last list: it ended; its last words on stderr: a word of its own
-        server "b" is not available, so its tools are missing: it ended; its last words on stderr: a word of its own"#]]
-    .assert_eq(&told(Some(Audience::Caller)));
-    let mut request = request.clone();
+        server "b" is not available, so its tools are missing: it ended; its last words on stderr: a word of its own
+        server "c" is not available, so its tools are missing: it ended; its last words on stderr: a word of its own"#]]
+    .assert_eq(&told(&request, Some(Audience::Operator)));
+    request.server = Some("b".to_owned());
+    expect![[r#"server "b" is not available, so its tools are missing: it ended; its last words on stderr: a word of its own"#]]
+        .assert_eq(&told(&request, Some(Audience::Caller)));
     request.tells_of_servers = false;
     assert!(server_notes(&request, &servers, &catalog, None).is_empty());
 }
