@@ -206,11 +206,18 @@ async fn unavailable_servers_take_one_line() {
             servers[name] = json!({ "command": format!("/no/such/{name}-program") });
         }
         let bench = Workbench::new(servers);
-        let session = client(&bench, &NEWEST, &[]).await;
-        let text = description(&session.tools().await, "run_script");
-        let line = format!("Not available now: the functions of {} (", down.join(", "));
-        assert_eq!(text.matches(&line).count(), 1, "{text}");
-        assert!(!text.contains("-program"), "{text}");
+        for (mode, tool) in [("code", "run_script"), ("discovery", "search_tools")] {
+            let session = client(&bench, &NEWEST, &["--mode", mode]).await;
+            let listed = session.tools().await;
+            let text = description(&listed, tool);
+            let line = format!("Not available now: the functions of {} (", down.join(", "));
+            assert_eq!(text.matches(&line).count(), 1, "{text}");
+            assert!(!text.contains("-program"), "{text}");
+            assert!(!text.contains(&format!("- {} (", down[0])), "{text}");
+            assert!(text.contains("in 2 servers"), "{text}");
+            // Nothing can be enabled.
+            assert!(listed.iter().all(|tool| !SWITCHES.contains(&&*tool.name)));
+        }
     }
 }
 
@@ -323,7 +330,7 @@ async fn unavailable_server_advice_suits_a_model() {
             let (_, text) = session.result(tool, arguments).await;
             let who = "the person who runs Callgate";
             assert!(text.contains(who), "{tool}: {text}");
-            for word in ["startTimeout", "callgate auth"] {
+            for word in ["startTimeout", "callgate auth", "does not start: server"] {
                 assert!(!text.contains(word), "{tool}: {text}");
             }
         }

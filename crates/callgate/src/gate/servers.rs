@@ -99,7 +99,11 @@ impl Gate {
         self.live.update().await;
         enabled.map_err(|reason| {
             let reason = reason.to(self.setup.people.audience);
-            let message = format!("server {name:?} does not start: {reason}");
+            let message = if reason.contains(&format!("server `{name}`")) {
+                reason.to_owned()
+            } else {
+                format!("server {name:?} does not start: {reason}")
+            };
             GateError::new(GateErrorKind::NotStarted, message)
         })?;
         self.server(name)

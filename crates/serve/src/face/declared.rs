@@ -1,7 +1,7 @@
 //! The functions in a tool's description: server by server, as much as the budget holds.
 
 use callgate::settings::Detail;
-use callgate::{Gate, Server, ToolInfo};
+use callgate::{Gate, Server, ServerState, ToolInfo};
 
 use super::approvals::Approvals;
 use super::sample::Sample;
@@ -24,8 +24,14 @@ pub(crate) struct DeclaredFunctions {
     pub(crate) declared: usize,
     /// The bytes that names of functions may take.
     pub(crate) room: usize,
-    /// In the order of the configuration.
+    /// In the order of the configuration, without those that are down and have no known tools.
     pub(crate) servers: Vec<ServerFunctions>,
+    /// The number of servers with tools.
+    pub(crate) with_tools: usize,
+    /// The names of servers that are down.
+    pub(crate) down: Vec<String>,
+    /// True if a server is off.
+    pub(crate) is_some_off: bool,
     /// A clause about functions that are not known yet.
     pub(crate) late: Option<String>,
     /// The number of functions, denied ones included.
@@ -98,7 +104,13 @@ impl DeclaredFunctions {
             .into_iter()
             .partition(|tool| gate.view().denies(&tool.function));
         let functions: Vec<&str> = callable.iter().map(|it| it.function.as_str()).collect();
-        let servers = servers.iter().map(|server| {
+        let is_down = |server: &&Server| matches!(server.state, ServerState::Down { .. });
+        let down = servers.iter().filter(is_down);
+        let down = down.map(|server| texts::line(&server.name)).collect();
+        let with_tools = servers.iter().filter(|server| server.tools > 0).count();
+        let is_some_off = servers.iter().any(|it| it.state == ServerState::Disabled);
+        let shown = servers.iter().filter(|it| it.tools > 0 || !is_down(it));
+        let servers = shown.map(|server| {
             let own = callable.iter().filter(|tool| tool.server == server.name);
             ServerFunctions {
                 name: texts::line(&server.name),
@@ -115,6 +127,9 @@ impl DeclaredFunctions {
             declared: 0,
             room: tokens.saturating_mul(TOKEN_BYTES) / NAMES_PART,
             servers: servers.collect(),
+            with_tools,
+            down,
+            is_some_off,
             late: None,
             all,
             approvals: Approvals::of(gate, &functions, can_ask),

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use callgate::settings::{Detail, SearchBy};
-use callgate::{Gate, Server};
+use callgate::Gate;
 use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -65,14 +65,13 @@ pub(crate) fn named(names: &[&str]) -> Vec<Tool> {
 pub(crate) fn for_scripts(
     gate: &Gate,
     declared: &DeclaredFunctions,
-    servers: &[Server],
     extracts: bool,
     wait: Duration,
 ) -> Vec<Tool> {
     let mut tools = named(&[RUN_SCRIPT, WAIT, CANCEL_RUN]);
     for tool in &mut tools {
         if tool.name == RUN_SCRIPT {
-            tool.description = Some(texts::run_script(gate, declared, servers, extracts).into());
+            tool.description = Some(texts::run_script(gate, declared, extracts).into());
             tool.input_schema = Arc::new(runs::run_script_schema(gate.limits(), wait));
         } else if tool.name == WAIT {
             tool.input_schema = Arc::new(runs::wait_schema(wait));

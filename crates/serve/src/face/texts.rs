@@ -54,12 +54,11 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
 pub(crate) fn run_script(
     gate: &Gate,
     declared: &DeclaredFunctions,
-    servers: &[Server],
     extracts: bool,
 ) -> String {
     let start = rules(gate, declared);
     let more = more_rules(extracts);
-    let limited = limits(declared, servers);
+    let limited = limits(declared);
     let code = match declared.code.as_str() {
         "" => String::new(),
         code => format!("```ts\n{code}```\n"),
@@ -125,20 +124,16 @@ fn more_rules(extracts: bool) -> String {
 }
 
 /// The lines about functions that cannot be called now, or not in every way.
-fn limits(declared: &DeclaredFunctions, servers: &[Server]) -> String {
+fn limits(declared: &DeclaredFunctions) -> String {
     let mut text = denied(declared) + &declared.approvals.lines();
-    let is_down = |server: &&Server| matches!(server.state, ServerState::Down { .. });
-    let down = servers.iter().filter(is_down);
-    let down: Vec<String> = down.map(|server| line(&server.name)).collect();
-    if !down.is_empty() {
-        let down = cut(&down, ", ", MAX_SERVERS);
+    if !declared.down.is_empty() {
+        let down = cut(&declared.down, ", ", MAX_SERVERS);
         let _ = writeln!(
             text,
             "Not available now: the functions of {down} (only the operator can mend that)."
         );
     }
-    let is_off = |server: &Server| server.state == ServerState::Disabled;
-    if servers.iter().any(is_off) {
+    if declared.is_some_off {
         text += "Servers that are off have more; see list_servers.\n";
     }
     text
@@ -149,12 +144,12 @@ pub(crate) fn search_tools(plain: &str, declared: &DeclaredFunctions) -> String 
     let (tools, servers) = counts(declared, "tool");
     let (listed, _) = server_list(&declared.servers, declared.room);
     let text = format!("{plain} There are {tools} in {servers}:\n{listed}");
-    text + &denied(declared) + &declared.approvals.lines()
+    text + &limits(declared)
 }
 
 fn counts(declared: &DeclaredFunctions, noun: &str) -> (String, String) {
-    let servers = declared.servers.len();
-    (count(declared.all, noun), count(servers, "server"))
+    let servers = count(declared.with_tools, "server");
+    (count(declared.all, noun), servers)
 }
 
 /// How the functions are declared if they are not declared with comments.

@@ -53,7 +53,7 @@ impl ToolArray {
         let can_ask = can_ask(options, client);
         let mut names: Vec<&str> = Vec::new();
         let more = servers.iter().any(may_have_more);
-        if more {
+        if servers.iter().any(can_be_enabled) {
             names.extend_from_slice(SERVER_TOOLS);
         }
         let mut array = match mode {
@@ -63,13 +63,15 @@ impl ToolArray {
                 let declared = DeclaredFunctions::by_name(gate, &servers, tokens, can_ask);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
-            ToolMode::Native => Self::native(gate, late.is_some(), names, client.is_stateless),
+            ToolMode::Native => {
+                let is_late = more || late.is_some();
+                Self::native(gate, is_late, names, client.is_stateless)
+            }
             _ => {
                 let mut declared = DeclaredFunctions::new(gate, &servers, tokens, can_ask);
                 declared.late = late;
                 let extracts = gate.view().extracts(client.capabilities.sampling);
-                let mut tools =
-                    own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
+                let mut tools = own_tools::for_scripts(gate, &declared, extracts, options.wait);
                 let mut described = tools.iter().filter_map(|tool| tool.description.as_deref());
                 let is_shown = declared.is_whole() && described.all(texts::is_short);
                 if !is_shown || !declared.is_full || more {
@@ -154,6 +156,16 @@ fn late(servers: &[Server]) -> Option<String> {
         0 => format!("those of server {first} are not known yet"),
         more => format!("those of server {first} and {more} more are not known yet"),
     })
+}
+
+/// True if a model can enable the server, or have it list its tools. One that is down is started
+/// again anyway.
+fn can_be_enabled(server: &Server) -> bool {
+    match server.state {
+        ServerState::Disabled => true,
+        ServerState::Idle => server.tools == 0,
+        _ => false,
+    }
 }
 
 /// True if the server may have tools that are not known yet.
