@@ -265,6 +265,35 @@ async fn needed_approval_is_told_where_nobody_can_be_asked() {
     }
 }
 
+/// Where many calls need approval, a model reads of which servers, and of which functions of others.
+#[tokio::test]
+async fn many_needed_approvals_are_named_by_server() {
+    let mut servers = demo();
+    for name in ["archive", "museum"] {
+        servers[name] = odd("many");
+    }
+    for (permissions, expected) in [
+        (
+            json!({ "allow": ["archive_*", "logging_*"] }),
+            "so these fail: all of ticketing, museum.\n",
+        ),
+        (
+            json!({ "allow": ["*"], "ask": ["archive_search_records_1*", "museum_*"] }),
+            "so these fail: all of museum; archive_search_records_1, archive_search_records_10, ",
+        ),
+    ] {
+        let config = json!({ "mcpServers": servers, "permissions": permissions });
+        let bench = Workbench::with_config(config);
+        for (mode, tool) in [("code", "run_script"), ("discovery", "search_tools")] {
+            let mut user = User::new(&NEWEST, &[]);
+            user.can = can(json!({}));
+            let session = connect(&bench, user, &["--mode", mode]).await;
+            let text = description(&session.tools().await, tool);
+            assert!(text.contains(expected), "{mode}: {text}");
+        }
+    }
+}
+
 /// A search shows how the best tools are called and what they are for, so that no look-up follows.
 #[tokio::test]
 async fn search_shows_signatures_of_the_best() {

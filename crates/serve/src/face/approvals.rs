@@ -1,8 +1,11 @@
 //! The functions that need approval, for a client whose user cannot be asked.
 
-use callgate::Gate;
+use std::collections::HashSet;
 
-use super::texts::cut;
+use callgate::{Gate, ToolInfo};
+use callgate_typegen::names::prefix;
+
+use super::texts::{cut, line};
 use crate::config::ServeConfig;
 use crate::runs::Client;
 
@@ -22,9 +25,48 @@ pub(crate) struct Approvals {
     allowed: Vec<String>,
     /// The arguments with which calls are allowed, with the functions of which this is so.
     only_with: Vec<(String, Vec<String>)>,
+    /// All functions of each server; empty if only some are considered.
+    servers: Vec<ServerApprovals>,
+}
+
+/// The functions of one server.
+#[derive(Debug, Default)]
+struct ServerApprovals {
+    server: String,
+    asked: Vec<String>,
+    /// Those that do not always need approval.
+    others: Vec<String>,
 }
 
 impl Approvals {
+    /// Those of all functions that can be called; none if somebody can be asked.
+    pub(crate) fn of_all(gate: &Gate, tools: &[ToolInfo], can_ask: bool) -> Self {
+        let functions: Vec<&str> = tools.iter().map(|tool| tool.function.as_str()).collect();
+        let mut approvals = Self::of(gate, &functions, can_ask);
+        let asked: HashSet<&String> = approvals.asked.iter().collect();
+        let mut servers: Vec<ServerApprovals> = Vec::new();
+        for tool in tools {
+            // The tools of a server follow each other.
+            if servers.last().is_none_or(|last| last.server != tool.server) {
+                servers.push(ServerApprovals {
+                    server: tool.server.clone(),
+                    ..ServerApprovals::default()
+                });
+            }
+            let Some(server) = servers.last_mut() else {
+                continue;
+            };
+            let function = tool.function.clone();
+            if asked.contains(&function) {
+                server.asked.push(function);
+            } else {
+                server.others.push(function);
+            }
+        }
+        approvals.servers = servers;
+        approvals
+    }
+
     /// Those of the functions that need approval; none if somebody can be asked.
     pub(crate) fn of(gate: &Gate, functions: &[&str], can_ask: bool) -> Self {
         let mut approvals = Self::default();
@@ -68,19 +110,102 @@ impl Approvals {
         let needs = "NEED APPROVAL, and here nobody can be asked, so these fail:";
         let (asked, allowed) = (self.asked.join(", "), self.allowed.join(", "));
         if asked.is_empty() {
-            String::new()
-        } else if asked.len() <= MAX_LIST {
+            return String::new();
+        }
+        let by_server = self.by_server();
+        // Names say more than patterns that are only a little shorter.
+        let is_short = |names: &str| {
+            names.len() <= MAX_LIST && (by_server.is_empty() || names.len() <= by_server.len() * 2)
+        };
+        if is_short(&asked) {
             format!("{needs} {asked}.\n")
-        } else if !allowed.is_empty() && allowed.len() <= MAX_LIST {
+        } else if !allowed.is_empty() && is_short(&allowed) {
             format!(
                 "ALLOWED without approval: {allowed}. The others need approval, and here nobody \
                  can be asked, so they fail.\n"
             )
+        } else if by_server.is_empty() {
+            format!("{needs} {}.\n", cut(&self.asked, ", ", MAX_LIST))
         } else {
-            let (count, all) = (self.asked.len(), self.asked.len() + self.allowed.len());
-            format!("{needs} {count} of {all} functions; search_tools names them.\n")
+            format!("{needs} {by_server}.\n")
         }
     }
+
+    /// The functions that need approval by server: whole servers, then parts of others. If there is
+    /// no room, the longest parts are only counted.
+    fn by_server(&self) -> String {
+        let is_whole = |server: &&ServerApprovals| server.others.is_empty();
+        let asked = self.servers.iter().filter(|it| !it.asked.is_empty());
+        let (whole, parts): (Vec<&ServerApprovals>, Vec<_>) = asked.partition(is_whole);
+        let mut texts: Vec<String> = parts.iter().map(|part| part.functions()).collect();
+        let whole: Vec<String> = whole.iter().map(|server| line(&server.server)).collect();
+        let whole = if whole.is_empty() {
+            String::new()
+        } else {
+            format!("all of {}; ", cut(&whole, ", ", MAX_LIST))
+        };
+        while whole.len() + texts.join("; ").len() > MAX_LIST {
+            let numbered = texts.iter_mut().zip(&parts);
+            let longest = numbered.max_by_key(|(text, _)| text.len());
+            let Some((text, part)) = longest else { break };
+            let counted = part.counted();
+            if counted.len() >= text.len() {
+                break;
+            }
+            *text = counted;
+        }
+        let parts = cut(&texts, "; ", MAX_LIST);
+        let text = whole + &parts;
+        text.trim_end_matches("; ").to_owned()
+    }
+}
+
+impl ServerApprovals {
+    /// The functions that need approval, or all but the others, whichever is shorter.
+    fn functions(&self) -> String {
+        let asked = self.patterns(&self.asked, &self.others);
+        let others = self.patterns(&self.others, &self.asked);
+        let but = format!("all of {} but {others}", line(&self.server));
+        if but.len() < asked.len() { but } else { asked }
+    }
+
+    /// The number of functions that need approval.
+    fn counted(&self) -> String {
+        let (asked, all) = (self.asked.len(), self.asked.len() + self.others.len());
+        format!("{asked} of {all} of {} (search_tools names them)", line(&self.server))
+    }
+
+    /// Functions, with a pattern for those that begin with the same word, unless some of the `others`
+    /// begin so, too.
+    fn patterns(&self, functions: &[String], others: &[String]) -> String {
+        let server = prefix(&self.server).len();
+        let mut shown: Vec<String> = Vec::new();
+        for function in functions {
+            let begin = begin(function, server);
+            let begins = |it: &&String| it.starts_with(begin);
+            let is_alone = functions.iter().filter(begins).count() < 2;
+            let text = if is_alone || others.iter().any(|it| begins(&it)) {
+                function.clone()
+            } else {
+                format!("{begin}*")
+            };
+            if !shown.contains(&text) {
+                shown.push(text);
+            }
+        }
+        shown.join(", ")
+    }
+}
+
+/// The begin of a function's name up to the first word after the server's, which has this many
+/// bytes: `office_list_` of `office_list_users`, `crm_get` of `crm_getUser`.
+fn begin(function: &str, server: usize) -> &str {
+    let own = function.get(server..).unwrap_or_default();
+    let end = own.char_indices().skip(1).find_map(|(at, c)| {
+        let end = if c == '_' { at + 1 } else { at };
+        (c == '_' || c.is_ascii_uppercase()).then_some(server + end)
+    });
+    end.and_then(|end| function.get(..end)).unwrap_or(function)
 }
 
 #[cfg(test)]
@@ -91,23 +216,43 @@ mod tests {
         (0..count).map(|at| format!("{prefix}_{at}")).collect()
     }
 
+    fn server(name: &str, asked: &[&str], others: &[&str]) -> ServerApprovals {
+        let functions = |own: &[&str]| own.iter().map(|own| format!("{name}_{own}")).collect();
+        ServerApprovals {
+            server: name.to_owned(),
+            asked: functions(asked),
+            others: functions(others),
+        }
+    }
+
+    /// The approvals of these servers.
+    fn of(servers: Vec<ServerApprovals>) -> Approvals {
+        Approvals {
+            asked: servers.iter().flat_map(|it| it.asked.clone()).collect(),
+            allowed: servers.iter().flat_map(|it| it.others.clone()).collect(),
+            only_with: Vec::new(),
+            servers,
+        }
+    }
+
     #[test]
     fn shorter_list_of_functions_is_shown() {
         for (asked, allowed, expected) in [
             (0, 3, ""),
             (2, 900, "so these fail: ask_0, ask_1.\n"),
             (900, 2, "ALLOWED without approval: allow_0, allow_1. "),
-            (900, 900, "so these fail: 900 of 1800 functions; "),
-            (900, 0, "so these fail: 900 of 900 functions; "),
+            (900, 900, "so these fail: ask_0, ask_1, "),
+            (900, 0, "so these fail: ask_0, ask_1, "),
         ] {
             let approvals = Approvals {
                 asked: names("ask", asked),
                 allowed: names("allow", allowed),
-                only_with: Vec::new(),
+                ..Approvals::default()
             };
             let lines = approvals.lines();
             assert!(lines.contains(expected), "{lines}");
             assert_eq!(lines.is_empty(), asked == 0, "{lines}");
+            assert!(lines.len() < MAX_LIST + 100, "{lines}");
         }
         let only_with = vec![("to one of [\"a\"]".to_owned(), names("mail", 2))];
         let approvals = Approvals {
@@ -118,5 +263,30 @@ mod tests {
             approvals.lines(),
             "ONLY WITH: mail_0, mail_1: to one of [\"a\"]\n"
         );
+    }
+
+    #[test]
+    fn many_functions_are_named_by_server_and_pattern() {
+        let many: Vec<String> = (0..60).map(|at| format!("page{at:03}_x")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let drops = ["dropTable", "dropIndex", "alter"];
+        for (servers, expected) in [
+            (
+                vec![
+                    server("browser", &many, &[]),
+                    server("desk", &many, &["get_a", "get_b", "list"]),
+                    server("db", &drops, &many),
+                    server("free", &[], &["see"]),
+                ],
+                "fail: all of browser; all of desk but desk_get_*, desk_list; db_drop*, db_alter.\n",
+            ),
+            (
+                vec![server("cam", &many, &many), server("mic", &many, &[])],
+                "fail: all of mic; 60 of 120 of cam (search_tools names them).\n",
+            ),
+        ] {
+            let lines = of(servers).lines();
+            assert!(lines.ends_with(expected), "{lines}");
+        }
     }
 }

@@ -132,7 +132,7 @@ impl DeclaredFunctions {
             is_some_off,
             late: None,
             all,
-            approvals: Approvals::of(gate, &functions, can_ask),
+            approvals: Approvals::of_all(gate, &callable, can_ask),
             sample: Sample::of(gate, &functions),
             denied: denied.into_iter().map(|tool| tool.function).collect(),
         }
