@@ -195,7 +195,17 @@ pub(crate) fn server_description(state: &ServerState) -> Option<String> {
     Some(one_line(purpose, MAX_DESCRIPTION))
 }
 
-/// The first sentence of a Markdown text, without headings.
+/// Words of sentences that are about the text itself or its reader, not about the server.
+const ABOUT_TEXT: [&str; 6] = [
+    "audience",
+    "these instructions",
+    "this document",
+    "this guide",
+    "you are ",
+    "you must ",
+];
+
+/// The first sentence of a Markdown text, without headings; `None` if it is about the text itself.
 fn first_sentence(text: &str) -> Option<&str> {
     let is_prose = |line: &&str| {
         line.contains(char::is_alphanumeric) && !line.starts_with(['#', '|', '<', '`'])
@@ -203,7 +213,10 @@ fn first_sentence(text: &str) -> Option<&str> {
     let line = text.lines().map(str::trim).find(is_prose)?;
     let line = line.trim_start_matches(['-', '*', '>', ' ']);
     let end = line.find(". ").map_or(line.len(), |end| end + 1);
-    line.get(..end)
+    let sentence = line.get(..end)?;
+    let lower = sentence.to_lowercase();
+    let is_about_text = ABOUT_TEXT.iter().any(|words| lower.contains(words));
+    (!is_about_text).then_some(sentence)
 }
 
 #[cfg(test)]
@@ -219,6 +232,8 @@ mod tests {
                 Some("Keeps notes of v1.2 and later"),
             ),
             ("---\n<!-- x -->\n- Draws maps. Fast.", Some("Draws maps.")),
+            ("Audience: models that call this server. It draws.", None),
+            ("You must read this guide first", None),
             ("```\n", None),
             ("# Title alone", None),
             ("", None),
