@@ -102,8 +102,8 @@ async fn cut_output_can_be_read_in_parts() {
             .await;
         assert!(!is_error, "{said}");
         let whole = format!("{}\nend\n7", "é".repeat(20_000));
-        let at = said.find("callgate://runs/").expect("an address");
-        let uri = said[at..].split(';').next().expect("an end").to_owned();
+        let run = said.split('"').nth(3).expect("an id");
+        let uri = format!("callgate://runs/{run}/output");
         let resources = session.client.list_all_resources().await.expect("a list");
         let listed: Vec<_> = resources.iter().map(|r| (r.uri.as_str(), r.size)).collect();
         assert_eq!(listed, [(uri.as_str(), Some(whole.len() as u64))]);
@@ -120,7 +120,6 @@ async fn cut_output_can_be_read_in_parts() {
         let contents = read(uri.clone()).await.expect("contents").contents;
         let all = serde_json::to_value(&contents).expect("JSON");
         assert_eq!(all[0]["text"], whole, "{version}");
-        let run = uri.split('/').nth(3).expect("an id");
         let part = json!({ "run": run, "offset": 1, "bytes": 4 });
         let (_, said) = session.result("wait", part).await;
         assert!(said.starts_with("éé[bytes 2 to 6 of "), "{said}");
@@ -147,6 +146,27 @@ async fn cut_output_can_be_read_in_parts() {
             let code = if version == NEWEST { -32602 } else { -32002 };
             assert_eq!(error.code.0, code, "{error:?}");
         }
+    }
+}
+
+/// Of output that is far over the limit, a model gets a short start and end, and each id once.
+#[tokio::test]
+async fn output_far_over_the_limit_is_short() {
+    let bench = Workbench::new(json!({}));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    for (code, [begin, end]) in [
+        (
+            "for (let n = 0; n < 30_000; n++) console.log(`row ${n}`)",
+            ["row 0\n", "row 29999\n"],
+        ),
+        ("return 'ö'.repeat(200_000) + 'end'", ["ööö", "öend"]),
+    ] {
+        let (_, said) = session.result("run_script", json!({ "code": code })).await;
+        assert!((4 << 10..5 << 10).contains(&said.len()), "{}", said.len());
+        for part in [begin, end, "; print less, or read on from the cut: "] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(said.matches("r-").count(), 1, "{said}");
     }
 }
 

@@ -23,6 +23,10 @@ use crate::type_check::{CheckStatus, TypeCheck};
 
 /// The limit of the reason why a server is not available, in characters.
 const SHOWN_REASON: usize = 400;
+/// A model gets less of a text that is this many times as large as its limit.
+const FAR_OVER: u64 = 10;
+/// Bytes of the start and of the end of such a text.
+const SHORT_PART: usize = 2 << 10;
 
 impl RunRequest {
     /// The report of this request if it is cancelled before it runs.
@@ -129,7 +133,7 @@ pub(crate) fn ended(
 ) -> RunReport {
     let printed = ended.output.whole.take();
     let mut report = RunReport {
-        output: output(ended.output),
+        output: output(ended.output, request.audience),
         emitted: emitted(&ended.emitted),
         warnings: left_timers(&ended.timers, &ended.end),
         sandbox: ended.jail,
@@ -142,7 +146,7 @@ pub(crate) fn ended(
     let mut whole_value = None;
     let failure = match ended.end {
         End::Returned(value) => {
-            (report.value, whole_value) = returned(value);
+            (report.value, whole_value) = returned(value, request.audience);
             None
         }
         End::Threw(exception) => Some(threw(request, exception, &report.calls, hint)),
@@ -350,16 +354,18 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
     }
 }
 
-fn output(captured: Captured) -> Output {
+fn output(captured: Captured, audience: Audience) -> Output {
     let Captured {
-        head,
-        tail,
+        mut head,
+        mut tail,
         tail_is_error,
         cut_bytes,
         ..
     } = captured;
     // The worker's count may be any number.
     let bytes = cut_bytes.saturating_add((head.len() + tail.len()) as u64);
+    shorten(&mut head, &mut tail, bytes, audience);
+    let cut_bytes = bytes.saturating_sub((head.len() + tail.len()) as u64);
     Output {
         text: if cut_bytes == 0 {
             head + &tail
@@ -430,6 +436,18 @@ impl RunReport {
     }
 }
 
+/// Shortens the start and the end of a text for a model if the whole, of this many bytes, is far over
+/// the limit: then more of it does not help.
+fn shorten(head: &mut String, tail: &mut String, bytes: u64, audience: Audience) {
+    let kept = (head.len() + tail.len()) as u64;
+    if audience == Audience::Operator || bytes <= kept.saturating_mul(FAR_OVER) {
+        return;
+    }
+    head.truncate(head.floor_char_boundary(SHORT_PART));
+    let from = tail.len().saturating_sub(SHORT_PART);
+    *tail = tail.split_off(tail.ceil_char_boundary(from));
+}
+
 /// Start and end of a text, after a line with the number of missing bytes.
 fn cut_text(head: &str, tail: &str, bytes: u64, what: &str) -> String {
     let cut = bytes.saturating_sub((head.len() + tail.len()) as u64);
@@ -441,7 +459,10 @@ fn cut_text(head: &str, tail: &str, bytes: u64, what: &str) -> String {
 }
 
 /// The returned value, and its whole text if it was cut.
-fn returned(value: callgate_sandbox::Returned) -> (Option<Returned>, Option<String>) {
+fn returned(
+    value: callgate_sandbox::Returned,
+    audience: Audience,
+) -> (Option<Returned>, Option<String>) {
     use callgate_sandbox::Returned as Worker;
     let (json, text, bytes, cut_bytes, whole) = match value {
         Worker::Undefined => return (None, None),
@@ -460,6 +481,7 @@ fn returned(value: callgate_sandbox::Returned) -> (Option<Returned>, Option<Stri
             total_bytes,
             whole,
         } => {
+            shorten(&mut head, &mut tail, total_bytes, audience);
             let kept = (head.len() + tail.len()) as u64;
             if head.starts_with('"') {
                 (head, tail) = (string_part(&head, ""), string_part("", &tail));

@@ -129,10 +129,9 @@ impl Outcome {
         let mut text = report.to_string();
         if let Some(whole) = &report.whole {
             text += &format!(
-                "the whole output, {} bytes, is the resource {}; to read it from the cut on, call \
-                 wait with {{ \"run\": {run:?}, \"offset\": {} }}\n",
+                "the whole output has {} bytes; print less, or read on from the cut: call wait with \
+                 {{ \"run\": {run:?}, \"offset\": {} }}\n",
                 whole.len(),
-                output_uri(run),
                 cut_at(report, whole)
             );
         }
