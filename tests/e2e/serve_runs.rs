@@ -71,6 +71,30 @@ async fn unfinished_run_can_be_fetched_with_wait() {
     }
 }
 
+/// A part of the output of a run that goes on cannot be read: that is said at once.
+#[tokio::test]
+async fn part_of_running_run_is_answered_at_once() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("hang-on-call") },
+        "permissions": { "allow": ["*"] },
+    }));
+    for version in ERAS {
+        let session = connect(&bench, User::new(&version, &[]), &[]).await;
+        let run = session.leave("console.log('x'.repeat(99)); await odd_hang({})").await;
+        for part in [json!({ "offset": 0 }), json!({ "bytes": 7, "waitMs": 50_000 })] {
+            let mut wait = part;
+            wait["run"] = run.clone().into();
+            let began = std::time::Instant::now();
+            let (is_error, said) = session.result("wait", wait).await;
+            assert!(began.elapsed().as_secs() < 40, "{version}: {said}");
+            assert!(!is_error && said.contains(" in parts once it has ended"), "{said}");
+            assert_eq!(said.matches(&run).count(), 1, "{said}");
+        }
+        let (_, said) = session.result("cancel_run", json!({ "run": run })).await;
+        assert!(said.contains("the run was cancelled"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn served_run_has_one_id_in_wait_and_ledger() {
     let bench = Workbench::demo();

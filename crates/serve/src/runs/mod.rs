@@ -221,6 +221,9 @@ impl Runs {
         if cancels {
             run.cancel.cancel();
         }
+        if given.part().is_some() && !run.has_ended() {
+            return Ok(still_running(&run, true));
+        }
         let wait = given.wait(self.options.wait);
         let mut waiter = Waiter::new(call.client, call.context, &run, wait);
         waiter.owns_run = false;
@@ -410,7 +413,7 @@ impl Runs {
                     if waiter.owns_run && waiter.client.tasks {
                         return Ok(CreateTaskResult::new(self.task(run)).into());
                     }
-                    return Ok(still_running(run));
+                    return Ok(still_running(run, false));
                 }
                 WaitEnd::Questions(questions) => {
                     // This run already counts as parked.
@@ -440,15 +443,19 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-/// The answer while a run continues.
-fn still_running(run: &ServedRun) -> CallToolResponse {
+/// The answer while a run continues. `wants_part`: a part of its output was requested.
+fn still_running(run: &ServedRun, wants_part: bool) -> CallToolResponse {
+    let part = if wants_part {
+        "Its output can be read in parts once it has ended.\n"
+    } else {
+        ""
+    };
     let text = format!(
-        "The script is still running as run {:?}, for {} s so far ({}).\n\
-         Call the tool wait with {{ \"run\": {:?} }} for its result, or cancel_run to end it.\n",
+        "The script is still running as run {:?}, for {} s so far ({}).\n{part}\
+         Call the tool wait with this run alone for its result, or cancel_run to end it.\n",
         run.id,
         run.since.elapsed().as_secs(),
         run.progress.state(),
-        run.id,
     );
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }
