@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::limits::{LimitArguments, set_maxima};
-use crate::arguments::{read, refusal};
+use crate::arguments::{read, read_showing, refusal};
 
 /// The default size of a part, in bytes.
 const PART_BYTES: usize = 16 << 10;
@@ -50,22 +50,23 @@ impl ScriptArguments {
     /// Reads the arguments of a call of `run_script`.
     pub(crate) fn read(given: Option<&JsonObject>, gate: &Gate) -> Result<Self, String> {
         let schema = script_schema(gate.limits());
-        Self::read_by("run_script was not called", &schema, given, gate)
+        let shown = run_script_schema(gate.limits(), MAX_WAIT);
+        Self::read_by("run_script was not called", [&schema, &shown], given, gate)
     }
 
     /// Reads the arguments of a run whose answer is its report.
     pub(crate) fn read_for_report(given: &JsonObject, gate: &Gate) -> Result<Self, String> {
         let schema = report_schema(gate.limits());
-        Self::read_by("no script was run", &schema, Some(given), gate)
+        Self::read_by("no script was run", [&schema, &schema], Some(given), gate)
     }
 
     fn read_by(
         lead: &str,
-        schema: &JsonObject,
+        [schema, shown]: [&JsonObject; 2],
         given: Option<&JsonObject>,
         gate: &Gate,
     ) -> Result<Self, String> {
-        let given: Self = read(lead, schema, given)?;
+        let given: Self = read_showing(lead, schema, shown, given)?;
         let servers = given.servers.iter().flatten();
         let unknown = servers.filter_map(|name| gate.server(name).err());
         let problems: Vec<String> = unknown.map(|error| error.to_string()).collect();
