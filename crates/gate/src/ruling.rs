@@ -171,7 +171,11 @@ impl Ruling {
 
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decision = &self.decision;
+        let mut decision = self.decision.clone();
+        if self.audience == Audience::Caller && decision.because == Because::UntrustedHint {
+            // Only the operator can mark a server as trusted.
+            decision.because = Because::NoRule;
+        }
         if decision.verdict != Verdict::Ask {
             return decision.fmt(f);
         }
@@ -350,6 +354,21 @@ mod tests {
             (ruling.audience, ruling.file) = (Audience::Caller, None);
             let advice = ruling.advice("db_query");
             assert!(advice.contains(for_caller), "{advice}");
+        }
+    }
+
+    #[test]
+    fn caller_reads_nothing_about_trust() {
+        for (answer, end) in [
+            (Answer::NoAsker, "and there is no one to ask"),
+            (Answer::Late, "and no answer came in time"),
+        ] {
+            let asked = Decision::new(Verdict::Ask, Because::UntrustedHint);
+            let mut ruling = Ruling::new(asked, Some(answer));
+            assert!(ruling.to_string().contains("not marked trusted, and "));
+            ruling.audience = Audience::Caller;
+            let expected = format!("needs approval: no rule matches, {end}");
+            assert_eq!(ruling.to_string(), expected);
         }
     }
 
