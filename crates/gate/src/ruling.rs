@@ -1,6 +1,7 @@
 //! The outcome of a decision: the rules' decision, and the asker's answer.
 
 use std::fmt;
+use std::sync::Arc;
 
 use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Permission, Rule, Verdict};
@@ -109,12 +110,14 @@ impl Ruling {
             Because::Reviewer(_) => {
                 return format!("the operator's own check wants a person's approval{again}");
             }
-            Because::OtherArguments(_) if is_operator => {
-                return format!("use such arguments, or allow others {place}{again}");
+            Because::OtherArguments(rules) if is_operator => {
+                let such = such_arguments(rules);
+                return format!("use {such}, or allow others {place}{again}");
             }
-            Because::OtherArguments(_) => {
+            Because::OtherArguments(rules) => {
+                let such = such_arguments(rules);
                 return format!(
-                    "use such arguments, or tell the user: only the operator can allow others, \
+                    "use {such}, or tell the user: only the operator can allow others, \
                      {place}{again}"
                 );
             }
@@ -169,6 +172,16 @@ impl Ruling {
     }
 }
 
+/// The arguments that rules permit. A path with a segment of dots is not judged by its letters.
+fn such_arguments(rules: &[Arc<Rule>]) -> &'static str {
+    let mut conditions = rules.iter().flat_map(|rule| &rule.arguments);
+    if conditions.any(|it| it.glob.is_some() || it.prefix.is_some()) {
+        "such arguments, in a path without . or .."
+    } else {
+        "such arguments"
+    }
+}
+
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut decision = self.decision.clone();
@@ -205,8 +218,6 @@ impl fmt::Display for Ruling {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use callgate_policy::flow::{Detector, FlowRules, Side};
     use callgate_policy::{
         CallFacts, Count, Definition, Effect, Grant, Hints, Permissions, Rules, Scope, ToolName,
@@ -354,6 +365,25 @@ mod tests {
             (ruling.audience, ruling.file) = (Audience::Caller, None);
             let advice = ruling.advice("db_query");
             assert!(advice.contains(for_caller), "{advice}");
+        }
+    }
+
+    #[test]
+    fn advice_on_paths_warns_of_dots() {
+        for (condition, warns) in [
+            (json!({ "at": "/file", "glob": "/srv/www/**" }), true),
+            (json!({ "at": "/dir", "prefix": "/var/cache/" }), true),
+            (json!({ "at": "/size", "min": 3 }), false),
+        ] {
+            let rule = json!({ "tool": "web_put", "arguments": [condition] });
+            let rule = Arc::new(Rule::parse(Effect::Allow, &rule).expect("a rule"));
+            let because = Because::OtherArguments(vec![rule]);
+            let mut ruling = Ruling::new(Decision::new(Verdict::Ask, because), None);
+            for audience in [Audience::Operator, Audience::Caller] {
+                ruling.audience = audience;
+                let advice = ruling.advice("web_put");
+                assert_eq!(advice.contains("without . or .., or "), warns, "{advice}");
+            }
         }
     }
 
