@@ -406,6 +406,34 @@ async fn tools_are_found_and_called_without_code() {
     }
 }
 
+/// A name that is like no tool's leads to a search.
+#[tokio::test]
+async fn unlike_name_names_a_search() {
+    let bench = Workbench::demo();
+    let session = client(&bench, &NEWEST, &["--mode", "discovery"]).await;
+    for (name, search) in [
+        (
+            "ticketing_archive_all",
+            r#"{"query":"archive all","server":"ticketing"}"#,
+        ),
+        (
+            "logging_purge_old",
+            r#"{"query":"purge old","server":"logging"}"#,
+        ),
+        ("weather_of_today", r#"{"query":"weather of today"}"#),
+    ] {
+        for (tool, given) in [
+            ("call_tool", json!({ "name": name, "args": {} })),
+            ("get_tool_details", json!({ "names": [name] })),
+        ] {
+            let (is_error, said) = session.result(tool, given).await;
+            let expected =
+                format!("no tool is named {name:?}; find one with search_tools {search}");
+            assert!(is_error && said.contains(&expected), "{tool}: {said}");
+        }
+    }
+}
+
 /// A model that calls a function as a tool gets a result with the call that it meant.
 #[tokio::test]
 async fn function_called_as_tool_names_the_right_call() {

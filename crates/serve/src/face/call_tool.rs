@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::own_tools::{self, CALL_TOOL};
+use super::search::unknown_tool;
 
 /// The error code of a server that needs a capability that the client lacks.
 const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;
@@ -58,7 +59,7 @@ impl ToolCall {
         }
         Err(match gate.view().unavailable_server_of(&function) {
             Some(server) => server.reason.clone(),
-            None => gate.view().unknown_tool_message(&function),
+            None => unknown_tool(gate, &function),
         })
     }
 

@@ -543,6 +543,9 @@ fn unknown_tool(gate: &Gate, is_native: bool, array: &ToolArray, name: &str) -> 
     let quoted = quoted(name);
     match nearest(name, own.iter().copied()) {
         Some(near) => format!("no tool is named {quoted}; did you mean {near:?}?"),
+        None if is_native && own.contains(&own_tools::SEARCH_TOOLS) => {
+            search::unknown_tool(gate, name)
+        }
         None if is_native => gate.view().unknown_tool_message(name),
         None => format!("no tool is named {quoted}; there are {}", own.join(", ")),
     }

@@ -2,8 +2,11 @@
 
 use callgate::settings::{Detail, SearchBy};
 use callgate::{Gate, SearchRequest};
+use callgate_text::one_line;
+use callgate_typegen::names::prefix;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::approvals::Approvals;
 use super::declared::first_that_fit;
@@ -17,6 +20,8 @@ const DEFAULT_HITS: usize = 10;
 /// The number of tools that are shown with their signature and purpose by default; others are
 /// named.
 const DEFAULT_SIGNATURES: usize = 5;
+/// The characters of a name that a message proposes to search for.
+const SHOWN_QUERY: usize = 80;
 /// The number of tools if none has to do with the query.
 const OFF_TOPIC_HITS: usize = 3;
 
@@ -111,7 +116,7 @@ pub(crate) fn get_tool_details(
         if !gate.view().has_tool(name) {
             let note = match gate.view().unavailable_server_of(name) {
                 Some(server) => format!("{} is not available now: {}", quoted(name), server.reason),
-                None => gate.view().unknown_tool_message(name),
+                None => unknown_tool(gate, name),
             };
             notes += &format!("note: {note}\n");
         } else if !known.contains(&name.as_str()) {
@@ -123,6 +128,25 @@ pub(crate) fn get_tool_details(
     }
     let approvals = Approvals::of(gate, &known, can_ask);
     Ok(described(gate, full, &known) + &approvals.lines() + &notes)
+}
+
+/// The message for a name that no tool has, with the nearest name or else a search for it.
+pub(crate) fn unknown_tool(gate: &Gate, name: &str) -> String {
+    let message = gate.view().unknown_tool_message(name);
+    if !message.starts_with("no tool is named") || message.contains("did you mean") {
+        return message;
+    }
+    let servers = gate.servers();
+    let mut named = servers.iter().filter_map(|server| {
+        let own = name.strip_prefix(prefix(&server.name).as_str())?;
+        Some((&server.name, own))
+    });
+    let search = |own: &str| one_line(&own.replace('_', " "), SHOWN_QUERY);
+    let search = match named.next() {
+        Some((server, own)) => json!({ "query": search(own), "server": server }),
+        None => json!({ "query": search(name) }),
+    };
+    format!("{message}; find one with {SEARCH_TOOLS} {search}")
 }
 
 /// Describes the best tools by their signature and purpose, up to the limit of an answer, and lists
