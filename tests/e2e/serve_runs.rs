@@ -80,14 +80,22 @@ async fn part_of_running_run_is_answered_at_once() {
     }));
     for version in ERAS {
         let session = connect(&bench, User::new(&version, &[]), &[]).await;
-        let run = session.leave("console.log('x'.repeat(99)); await odd_hang({})").await;
-        for part in [json!({ "offset": 0 }), json!({ "bytes": 7, "waitMs": 50_000 })] {
+        let run = session
+            .leave("console.log('x'.repeat(99)); await odd_hang({})")
+            .await;
+        for part in [
+            json!({ "offset": 0 }),
+            json!({ "bytes": 7, "waitMs": 50_000 }),
+        ] {
             let mut wait = part;
             wait["run"] = run.clone().into();
             let began = std::time::Instant::now();
             let (is_error, said) = session.result("wait", wait).await;
             assert!(began.elapsed().as_secs() < 40, "{version}: {said}");
-            assert!(!is_error && said.contains(" in parts once it has ended"), "{said}");
+            assert!(
+                !is_error && said.contains(" in parts once it has ended"),
+                "{said}"
+            );
             assert_eq!(said.matches(&run).count(), 1, "{said}");
         }
         let (_, said) = session.result("cancel_run", json!({ "run": run })).await;

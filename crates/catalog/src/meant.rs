@@ -113,8 +113,8 @@ impl Catalog {
         begun.or_else(|| nearest(name, self.functions()))
     }
 
-    /// The shortest function with a name that begins so, among the functions for which `is_known` is
-    /// true; a deprecated one only if there is no other.
+    /// The shortest function with a name that begins so, among the functions for which `is_known`
+    /// is true; a deprecated one only if there is no other.
     pub fn begun(&self, name: &str, is_known: impl Fn(&str) -> bool) -> Option<&str> {
         if name.len() > MAX_ASKED {
             return None;

@@ -286,9 +286,15 @@ fn begun_name_suggests_the_current_function() {
     ] {
         assert_eq!(catalog.begun(name, |_| true), expected, "{name}");
     }
-    assert_eq!(catalog.suggest("mail_send_m"), Some("mail_send_message_now"));
+    assert_eq!(
+        catalog.suggest("mail_send_m"),
+        Some("mail_send_message_now")
+    );
     let only_old = |function: &str| function == "mail_send_mail";
-    assert_eq!(catalog.begun("mail_send_m", only_old), Some("mail_send_mail"));
+    assert_eq!(
+        catalog.begun("mail_send_m", only_old),
+        Some("mail_send_mail")
+    );
 }
 
 #[test]
@@ -300,7 +306,10 @@ fn unknown_name_finds_functions_of_its_server() {
     ];
     let (catalog, _) = build(&entries);
     for (name, expected) in [
-        ("kube_pods_list", Some(("kube", vec!["kube_get_pods", "kube_apply"]))),
+        (
+            "kube_pods_list",
+            Some(("kube", vec!["kube_get_pods", "kube_apply"])),
+        ),
         ("my_notes_delete", Some(("my-notes", vec!["my_notes_add"]))),
         ("wiki_delete", None),
         ("kube", None),

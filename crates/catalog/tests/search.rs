@@ -61,7 +61,11 @@ fn words_that_no_tool_has_are_named() {
     let catalog = forge();
     let index = index(&catalog);
     for (query, words, is_topic) in [
-        ("merge the unreviewed pull requests", vec!["unreviewed"], false),
+        (
+            "merge the unreviewed pull requests",
+            vec!["unreviewed"],
+            false,
+        ),
         ("show me all the calendars", vec!["calendars"], true),
         ("read a spreadsheet cell", vec!["spreadsheet", "cell"], true),
         ("create an issue", vec![], false),

@@ -57,8 +57,8 @@ pub(crate) fn refusal(lead: &str, problems: &[String]) -> String {
     text
 }
 
-/// Removes nulls and unknown members, and writes whole numbers without a fraction. The problem of an
-/// unknown member names those of the schema that is `shown`.
+/// Removes nulls and unknown members, and writes whole numbers without a fraction. The problem of
+/// an unknown member names those of the schema that is `shown`.
 fn tidy(
     schema: &JsonObject,
     shown: &JsonObject,
@@ -156,7 +156,10 @@ mod tests {
         } });
         let objects = [&schema, &shown].map(|it| it.as_object().expect("an object"));
         for (given, expected) in [
-            (json!({ "unlike": 1 }), "- there is no argument \"unlike\"; there are query, page"),
+            (
+                json!({ "unlike": 1 }),
+                "- there is no argument \"unlike\"; there are query, page",
+            ),
             (
                 json!({ "page": { "colour": 1 } }),
                 "- /page: there is no member \"colour\"; there are size",

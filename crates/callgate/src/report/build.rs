@@ -436,8 +436,8 @@ impl RunReport {
     }
 }
 
-/// Shortens the start and the end of a text for a model if the whole, of this many bytes, is far over
-/// the limit: then more of it does not help.
+/// Shortens the start and the end of a text for a model if the whole, of this many bytes, is far
+/// over the limit: then more of it does not help.
 fn shorten(head: &mut String, tail: &mut String, bytes: u64, audience: Audience) {
     let kept = (head.len() + tail.len()) as u64;
     if audience == Audience::Operator || bytes <= kept.saturating_mul(FAR_OVER) {

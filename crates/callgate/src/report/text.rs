@@ -201,7 +201,11 @@ fn write_failed(
     for group in &groups {
         match group.as_slice() {
             [first, .., last] if group.len() > SHOWN_ALIKE => {
-                lines.push((first.ordinal, group.len(), alike_line(first, last, group.len())));
+                lines.push((
+                    first.ordinal,
+                    group.len(),
+                    alike_line(first, last, group.len()),
+                ));
             }
             few => lines.extend(few.iter().map(|line| (line.ordinal, 1, failed_line(line)))),
         }

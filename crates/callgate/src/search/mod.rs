@@ -359,7 +359,9 @@ fn server_notes(
     for (names, tools) in [(missing, "missing"), (listed, "those of their last lists")] {
         if !names.is_empty() {
             let names = one_line(&names.join(", "), SHOWN_SERVERS);
-            notes.push(format!("not available, so their tools are {tools}: {names}{who}"));
+            notes.push(format!(
+                "not available, so their tools are {tools}: {names}{who}"
+            ));
         }
     }
     notes

@@ -172,11 +172,14 @@ impl ServerApprovals {
     /// The number of functions that need approval.
     fn counted(&self) -> String {
         let (asked, all) = (self.asked.len(), self.asked.len() + self.others.len());
-        format!("{asked} of {all} of {} (search_tools names them)", line(&self.server))
+        format!(
+            "{asked} of {all} of {} (search_tools names them)",
+            line(&self.server)
+        )
     }
 
-    /// Functions, with a pattern for those that begin with the same word, unless some of the `others`
-    /// begin so, too.
+    /// Functions, with a pattern for those that begin with the same word, unless some of the
+    /// `others` begin so, too.
     fn patterns(&self, functions: &[String], others: &[String]) -> String {
         let server = prefix(&self.server).len();
         let mut shown: Vec<String> = Vec::new();

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use callgate::settings::{Detail, SearchBy};
 use callgate::Gate;
+use callgate::settings::{Detail, SearchBy};
 use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

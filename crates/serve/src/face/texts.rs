@@ -51,11 +51,7 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
 
 /// The description of `run_script`. Its first [`MAX_START`] characters stand alone, because some
 /// clients show no more.
-pub(crate) fn run_script(
-    gate: &Gate,
-    declared: &DeclaredFunctions,
-    extracts: bool,
-) -> String {
+pub(crate) fn run_script(gate: &Gate, declared: &DeclaredFunctions, extracts: bool) -> String {
     let start = rules(gate, declared);
     let more = more_rules(extracts);
     let limited = limits(declared);
