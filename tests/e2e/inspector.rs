@@ -18,8 +18,7 @@ fn inspector_lists_and_calls_code_mode_tools() {
         // The rest of a cut output is read by the run's id.
         let code = "console.log('line '.repeat(20000))";
         let cut = inspector.call("run_script", json!({ "code": code }));
-        let run = cut.split("callgate://runs/").nth(1);
-        let run = run.and_then(|rest| rest.split('/').next());
+        let run = cut.split('"').nth(3);
         let run = run.unwrap_or_else(|| panic!("no run is named: {cut}"));
         let ticketing = json!({ "server": "ticketing" });
         let calls = [
