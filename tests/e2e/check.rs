@@ -148,9 +148,9 @@ fn calls_of_require_are_errors_among_others() {
     );
     check_errors(
         &bench,
-        "setImmediate(() => require('path').sep);",
+        "Buffer.from(require('path').sep);",
         expect![[r#"
-            error: cannot find name `setImmediate`: use queueMicrotask, or setTimeout without a delay
+            error: cannot find name `Buffer.from`: there is no Buffer; use Uint8Array with TextEncoder and TextDecoder, or atob and btoa
             error: cannot find name `require`: there are no modules; call tools as global functions
             error: 2 type errors; nothing was run
         "#]],

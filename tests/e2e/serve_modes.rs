@@ -101,10 +101,10 @@ async fn declarations_in_description_fit_the_context_budget() {
         ["200000", "declare function ticketing_listIssues("] → PARTIAL
         ["200000", "- ticketing (2 tools, 1 denied): ticketing_listIssues\n"] → PARTIAL
         ["9000", ", as name(input): result type"] → declare function
-        ["9000", "ticketing_listIssues({"] → PARTIAL
-        ["5000", "PARTIAL: 3 functions in 2 servers, 1 of them declared at the end "] → COMPLETE
-        ["5000", "ticketing_listIssues({"] → logging_getLogs(
-        ["5000", "- logging (1 tool): logging_getLogs\n"] → declare function
+        ["9000", "ticketing_listIssues("] → PARTIAL
+        ["4000", "PARTIAL: 3 functions in 2 servers, 1 of them declared at the end "] → COMPLETE
+        ["4000", "ticketing_listIssues("] → logging_getLogs(
+        ["4000", "- logging (1 tool): logging_getLogs\n"] → declare function
         ["500", "PARTIAL: 3 functions in 2 servers, none declared here."] → ticketing_listIssues
         ["500", "- ticketing (2 tools, 1 denied)\n"] → COMPLETE"#,
     ) {
@@ -174,7 +174,7 @@ async fn small_servers_are_declared_beside_large_ones() {
         for declared in [
             "\nlogging_getLogs({",
             "\nticketing_createIssue({",
-            "\nticketing_listIssues({",
+            "\nticketing_listIssues(",
         ] {
             assert!(text.contains(declared), "{declared}: {text}");
         }

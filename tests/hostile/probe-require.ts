@@ -1,2 +1,2 @@
-// expect: syntax
+// expect: threw ReferenceError; checked: types
 return require('child_process').execSync('id').toString();

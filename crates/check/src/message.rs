@@ -95,7 +95,10 @@ fn crypto_hint(error: &Reported) -> Option<&'static str> {
 
 /// The one text of an object that is used as a list.
 fn only_text(error: &Reported) -> Option<&str> {
-    if !error.text.contains(" must have a '[Symbol.iterator]()' method") {
+    if !error
+        .text
+        .contains(" must have a '[Symbol.iterator]()' method")
+    {
         return None;
     }
     let types = quotes(&error.text);

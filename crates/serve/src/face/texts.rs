@@ -178,8 +178,8 @@ fn partial(declared: &DeclaredFunctions) -> String {
     let form = form(declared);
     if declared.is_whole() {
         return format!(
-            "{all} in {servers}, declared at the end of this text{form}. What you do not see \
-             there: {FIND}"
+            "{all} in {servers}, declared at the end of this text{form}. If that end is cut \
+             off: search_tools finds functions, get_tool_details declares them."
         );
     }
     let shown = match declared.declared {

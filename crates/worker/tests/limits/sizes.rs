@@ -46,7 +46,10 @@ async fn giant_values_are_shown_within_a_budget() {
 #[tokio::test]
 async fn long_table_counts_further_rows() {
     for (value, expected) in [
-        ("Array.from({ length: 203 }, (_, i) => i)", "\n... 3 more rows\n"),
+        (
+            "Array.from({ length: 203 }, (_, i) => i)",
+            "\n... 3 more rows\n",
+        ),
         ("new Set(Array(250).keys())", "\n... 50 more rows\n"),
     ] {
         let ended = run_job(job(&format!("console.table({value});"))).await;
