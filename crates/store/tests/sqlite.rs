@@ -30,20 +30,20 @@ impl Folder {
 
     /// A connection that the store knows nothing of.
     fn raw(&self) -> Connection {
-        Connection::open(self.database()).unwrap()
+        Connection::open(self.database()).expect("no error")
     }
 
     /// Moves everything from the log to the database, and overwrites the database.
     fn damage(&self) {
         let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-        self.raw().execute_batch(checkpoint).unwrap();
-        let bytes = fs::metadata(self.database()).unwrap().len();
-        let noise = vec![0x5a; bytes.try_into().unwrap()];
+        self.raw().execute_batch(checkpoint).expect("no error");
+        let bytes = fs::metadata(self.database()).expect("no error").len();
+        let noise = vec![0x5a; bytes.try_into().expect("no error")];
         let mut file = fs::OpenOptions::new()
             .write(true)
             .open(self.database())
-            .unwrap();
-        file.write_all(&noise).unwrap();
+            .expect("no error");
+        file.write_all(&noise).expect("no error");
     }
 
     /// The files and folders with these words in their names.
@@ -58,14 +58,14 @@ impl Place for Folder {
     type Store = SqliteStore;
 
     fn open(&self) -> SqliteStore {
-        SqliteStore::open(&self.path()).unwrap()
+        SqliteStore::open(&self.path()).expect("no error")
     }
 }
 
 fn all_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("no error") {
+        let path = entry.expect("no error").path();
         if path.is_dir() {
             found.extend(all_below(&path));
         } else {
@@ -108,13 +108,15 @@ fn two_connections_migrate_a_new_store_once() {
             let folder = &folder;
             scope.spawn(move || {
                 let run = run(&format!("r{number}"), "ana", number);
-                folder.open().begin_run(&run).unwrap();
+                folder.open().begin_run(&run).expect("no error");
             });
         }
     });
     let store = folder.open();
     for number in 0..4 {
-        store.run(Access::All, &format!("r{number}")).unwrap();
+        store
+            .run(Access::All, &format!("r{number}"))
+            .expect("no error");
     }
     assert!(folder.named("damaged").is_empty());
 }
@@ -122,16 +124,18 @@ fn two_connections_migrate_a_new_store_once() {
 #[test]
 fn files_and_folders_are_for_their_user_alone() {
     let folder = Folder::new();
-    fs::create_dir_all(folder.path()).unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(folder.path()).expect("no error");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("no error");
     let store = folder.open();
-    let _owner = store.register_owner().unwrap();
-    store.put_blob("ana", "r1", b"let a = 1;").unwrap();
-    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    let _owner = store.register_owner().expect("no error");
+    store
+        .put_blob("ana", "r1", b"let a = 1;")
+        .expect("no error");
+    store.begin_run(&run("r1", "ana", 0)).expect("no error");
     let paths = all_below(&folder.path());
     assert!(paths.len() > 8, "{paths:?}");
     for path in paths {
-        let found = fs::metadata(&path).unwrap();
+        let found = fs::metadata(&path).expect("no error");
         let expected = if found.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(found.mode() & 0o777, expected, "{}", path.display());
     }
@@ -140,7 +144,7 @@ fn files_and_folders_are_for_their_user_alone() {
 #[test]
 fn folder_of_another_user_is_refused() {
     let folder = Folder::new();
-    fs::create_dir_all(folder.path()).unwrap();
+    fs::create_dir_all(folder.path()).expect("no error");
     // Only root can give a folder away; the folder of root is another user's otherwise.
     let theirs = match chown(folder.path(), Some(12_345), None) {
         Ok(()) => folder.path(),
@@ -153,14 +157,17 @@ fn folder_of_another_user_is_refused() {
 #[test]
 fn newer_store_decides_who_may_use_it() {
     let folder = Folder::new();
-    folder.open().begin_run(&run("r1", "ana", 0)).unwrap();
+    folder
+        .open()
+        .begin_run(&run("r1", "ana", 0))
+        .expect("no error");
     let raw = folder.raw();
     raw.execute_batch("ALTER TABLE runs ADD COLUMN later TEXT; PRAGMA user_version = 40")
-        .unwrap();
+        .expect("no error");
     let store = folder.open();
-    store.begin_run(&run("r2", "ana", 1)).unwrap();
+    store.begin_run(&run("r2", "ana", 1)).expect("no error");
     raw.execute_batch("UPDATE meta SET value = 40 WHERE name = 'min_reader'")
-        .unwrap();
+        .expect("no error");
     let error = SqliteStore::open(&folder.path()).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Newer);
     assert!(folder.named("damaged").is_empty());
@@ -170,9 +177,9 @@ fn newer_store_decides_who_may_use_it() {
 fn record_with_an_unknown_word_is_newer() {
     let folder = Folder::new();
     let store = folder.open();
-    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    store.begin_run(&run("r1", "ana", 0)).expect("no error");
     let sql = "UPDATE runs SET record = json_set(record, '$.status', 'paused')";
-    folder.raw().execute_batch(sql).unwrap();
+    folder.raw().execute_batch(sql).expect("no error");
     let error = store.run(Access::All, "r1").unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Newer);
 }
@@ -181,7 +188,7 @@ fn record_with_an_unknown_word_is_newer() {
 fn damaged_store_is_replaced_by_its_next_opener() {
     let folder = Folder::new();
     let store = folder.open();
-    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    store.begin_run(&run("r1", "ana", 0)).expect("no error");
     folder.damage();
     let opener = folder.open();
     let warnings = opener.warnings();
@@ -189,26 +196,26 @@ fn damaged_store_is_replaced_by_its_next_opener() {
         panic!("{warnings:?}");
     };
     assert!(set_aside.is_file());
-    opener.begin_run(&run("r2", "ana", 1)).unwrap();
+    opener.begin_run(&run("r2", "ana", 1)).expect("no error");
     // The other connection has the old file open.
-    store.run(Access::All, "r2").unwrap();
-    store.begin_run(&run("r3", "ana", 2)).unwrap();
+    store.run(Access::All, "r2").expect("no error");
+    store.begin_run(&run("r3", "ana", 2)).expect("no error");
     drop(store);
-    opener.run(Access::All, "r3").unwrap();
-    folder.open().run(Access::All, "r3").unwrap();
+    opener.run(Access::All, "r3").expect("no error");
+    folder.open().run(Access::All, "r3").expect("no error");
 }
 
 #[test]
 fn damage_under_an_open_store_is_set_aside() {
     let folder = Folder::new();
     let (store, other) = (folder.open(), folder.open());
-    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    store.begin_run(&run("r1", "ana", 0)).expect("no error");
     folder.damage();
     let error = store.run(Access::All, "r1").unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::NotFound);
     assert_eq!(store.warnings().len(), 1);
-    store.begin_run(&run("r2", "ana", 1)).unwrap();
-    other.run(Access::All, "r2").unwrap();
+    store.begin_run(&run("r2", "ana", 1)).expect("no error");
+    other.run(Access::All, "r2").expect("no error");
     assert!(other.warnings().is_empty());
 }
 
@@ -216,14 +223,17 @@ fn damage_under_an_open_store_is_set_aside() {
 fn foreign_file_at_the_place_is_set_aside() {
     for content in [b"notes, and no database at all".repeat(90), vec![0; 9_000]] {
         let folder = Folder::new();
-        fs::create_dir_all(folder.path()).unwrap();
-        fs::write(folder.database(), &content).unwrap();
-        folder.open().begin_run(&run("r1", "ana", 0)).unwrap();
+        fs::create_dir_all(folder.path()).expect("no error");
+        fs::write(folder.database(), &content).expect("no error");
+        folder
+            .open()
+            .begin_run(&run("r1", "ana", 0))
+            .expect("no error");
         let damaged = folder.named("damaged");
         assert!(
             damaged
                 .iter()
-                .any(|path| fs::read(path).unwrap() == content)
+                .any(|path| fs::read(path).expect("no error") == content)
         );
     }
 }
@@ -232,31 +242,33 @@ fn foreign_file_at_the_place_is_set_aside() {
 fn removed_folder_is_made_again() {
     let folder = Folder::new();
     let store = folder.open();
-    store.begin_run(&run("r1", "ana", 0)).unwrap();
-    fs::remove_dir_all(folder.path()).unwrap();
-    store.begin_run(&run("r2", "ana", 0)).unwrap();
-    store.put_blob("ana", "r2", b"1").unwrap();
-    folder.open().run(Access::All, "r2").unwrap();
+    store.begin_run(&run("r1", "ana", 0)).expect("no error");
+    fs::remove_dir_all(folder.path()).expect("no error");
+    store.begin_run(&run("r2", "ana", 0)).expect("no error");
+    store.put_blob("ana", "r2", b"1").expect("no error");
+    folder.open().run(Access::All, "r2").expect("no error");
 }
 
 #[test]
 fn blob_file_is_there_before_its_row() {
     let folder = Folder::new();
     let store = folder.open();
-    let hash = store.put_blob("ana", "r1", b"let b = 2;").unwrap();
+    let hash = store
+        .put_blob("ana", "r1", b"let b = 2;")
+        .expect("no error");
     let file = folder.path().join("blobs").join(&hash[..2]).join(&hash);
-    assert_eq!(fs::read(&file).unwrap(), b"let b = 2;");
+    assert_eq!(fs::read(&file).expect("no error"), b"let b = 2;");
     assert!(folder.named(".new-").is_empty());
     // A row that cannot be written leaves no file.
     let raw = folder.raw();
-    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    raw.execute_batch("BEGIN IMMEDIATE").expect("no error");
     let error = store.put_blob("ana", "r1", b"let c = 3;").unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Locked);
-    raw.execute_batch("ROLLBACK").unwrap();
+    raw.execute_batch("ROLLBACK").expect("no error");
     assert!(folder.named(".new-").is_empty());
-    store.blob(Access::All, &hash).unwrap();
+    store.blob(Access::All, &hash).expect("no error");
     // A file that a power failure has cut is not served.
-    fs::write(&file, b"let").unwrap();
+    fs::write(&file, b"let").expect("no error");
     let error = store.blob(Access::All, &hash).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::NotFound);
 }
@@ -266,19 +278,19 @@ fn prune_removes_abandoned_files_when_they_are_old() {
     let folder = Folder::new();
     let store = folder.open();
     let blobs = folder.path().join("blobs");
-    fs::create_dir(blobs.join("ab")).unwrap();
+    fs::create_dir(blobs.join("ab")).expect("no error");
     let (old, new) = (blobs.join("ab/abandoned"), blobs.join(".new-file"));
     for path in [&old, &new] {
-        fs::write(path, b"half").unwrap();
+        fs::write(path, b"half").expect("no error");
     }
     let past = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 60 * 60);
     fs::File::options()
         .write(true)
         .open(&old)
-        .unwrap()
+        .expect("no error")
         .set_modified(past)
-        .unwrap();
-    store.prune(at(0), u64::MAX).unwrap();
+        .expect("no error");
+    store.prune(at(0), u64::MAX).expect("no error");
     assert!(!old.exists());
     assert!(new.exists());
 }
@@ -288,7 +300,7 @@ fn errors_of_the_store_name_its_folder() {
     let folder = Folder::new();
     let store = folder.open();
     let raw = folder.raw();
-    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    raw.execute_batch("BEGIN IMMEDIATE").expect("no error");
     let error = store.begin_run(&run("r1", "ana", 0)).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Locked);
     assert!(error.to_string().contains("state/callgate"), "{error}");

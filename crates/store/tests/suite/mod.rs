@@ -93,32 +93,34 @@ pub fn records_return_as_they_were_written(place: &impl Place) {
     let mut first = run("r1", "ana", 0);
     first.client = Some("kite 2.1".to_owned());
     first.configuration.folder = Some("/srv/kite".to_owned());
-    store.begin_run(&first).unwrap();
-    assert_eq!(store.run(ANA, "r1").unwrap(), first);
+    store.begin_run(&first).expect("no error");
+    assert_eq!(store.run(ANA, "r1").expect("no error"), first);
 
     let mut sent = call("r1", 1, "crm_update");
-    store.record_call("ana", &sent).unwrap();
+    store.record_call("ana", &sent).expect("no error");
     sent.ended = Some(at(3));
     sent.took_ms = Some(1_250);
     sent.outcome = Some(json!({ "outcome": "toolError", "message": null }));
-    store.record_call("ana", &sent).unwrap();
+    store.record_call("ana", &sent).expect("no error");
     // Once more, as after a lost reply.
     store
         .record_call("ana", &call("r1", 1, "crm_update"))
-        .unwrap();
-    store.record_call("ana", &call("r1", 2, "git_log")).unwrap();
-    let calls = place.open().calls(ANA, "r1", 0, 0).unwrap();
+        .expect("no error");
+    store
+        .record_call("ana", &call("r1", 2, "git_log"))
+        .expect("no error");
+    let calls = place.open().calls(ANA, "r1", 0, 0).expect("no error");
     assert_eq!(calls, [sent, call("r1", 2, "git_log")]);
-    assert_eq!(store.calls(ANA, "r1", 1, 9).unwrap().len(), 1);
+    assert_eq!(store.calls(ANA, "r1", 1, 9).expect("no error").len(), 1);
 
     let asked = question("q1", "r1", "ana");
-    store.open_question(&asked).unwrap();
-    assert_eq!(store.question(ANA, "q1").unwrap(), asked);
+    store.open_question(&asked).expect("no error");
+    assert_eq!(store.question(ANA, "q1").expect("no error"), asked);
 
     let first = ended(first, RunStatus::DryRun);
-    store.end_run(&first).unwrap();
-    assert_eq!(place.open().run(ANA, "r1").unwrap(), first);
-    let closed = store.question(ANA, "q1").unwrap();
+    store.end_run(&first).expect("no error");
+    assert_eq!(place.open().run(ANA, "r1").expect("no error"), first);
+    let closed = store.question(ANA, "q1").expect("no error");
     assert_eq!(closed.state, QuestionState::Withdrawn);
     assert_eq!(closed.closed, first.ended);
 }
@@ -127,13 +129,15 @@ pub fn records_of_other_users_are_not_found(place: &impl Place) {
     let store = place.open();
     let secret = b"const pin = 4711;";
     let mut first = run("r1", "ana", 0);
-    let hash = store.put_blob("ana", "r1", secret).unwrap();
+    let hash = store.put_blob("ana", "r1", secret).expect("no error");
     first.script.blob = Some(hash.clone());
-    store.begin_run(&first).unwrap();
+    store.begin_run(&first).expect("no error");
     store
         .record_call("ana", &call("r1", 1, "crm_update"))
-        .unwrap();
-    store.open_question(&question("q1", "r1", "ana")).unwrap();
+        .expect("no error");
+    store
+        .open_question(&question("q1", "r1", "ana"))
+        .expect("no error");
 
     not_found(store.run(BEN, "r1"));
     not_found(store.end_run(&ended(run("r1", "ben", 0), RunStatus::Failed)));
@@ -147,18 +151,18 @@ pub fn records_of_other_users_are_not_found(place: &impl Place) {
     not_found(store.question(BEN, "q1"));
     not_found(store.put_blob("ben", "r1", b"4712"));
     not_found(store.blob(BEN, &hash));
-    assert_eq!(store.expire_questions(BEN, at(1_000)).unwrap(), 0);
+    assert_eq!(store.expire_questions(BEN, at(1_000)).expect("no error"), 0);
     assert!(
         store
             .runs(BEN, &RunFilter::default())
-            .unwrap()
+            .expect("no error")
             .items
             .is_empty()
     );
     assert!(
         store
             .questions(BEN, &QuestionFilter::default())
-            .unwrap()
+            .expect("no error")
             .items
             .is_empty()
     );
@@ -167,26 +171,29 @@ pub fn records_of_other_users_are_not_found(place: &impl Place) {
         text: Some("4711".to_owned()),
         ..RunFilter::default()
     };
-    assert!(store.runs(BEN, &filter).unwrap().items.is_empty());
+    assert!(store.runs(BEN, &filter).expect("no error").items.is_empty());
     // The records are as they were.
-    assert_eq!(store.run(ANA, "r1").unwrap(), first);
+    assert_eq!(store.run(ANA, "r1").expect("no error"), first);
     assert_eq!(
-        store.question(ANA, "q1").unwrap(),
+        store.question(ANA, "q1").expect("no error"),
         question("q1", "r1", "ana")
     );
 
     let names = ["zoe".to_owned(), "ana".to_owned()];
     for access in [Access::Users(&names), Access::All] {
-        assert_eq!(store.runs(access, &filter).unwrap().items.len(), 1);
-        assert_eq!(store.blob(access, &hash).unwrap(), secret);
-        assert_eq!(store.question(access, "q1").unwrap().user, "ana");
+        assert_eq!(
+            store.runs(access, &filter).expect("no error").items.len(),
+            1
+        );
+        assert_eq!(store.blob(access, &hash).expect("no error"), secret);
+        assert_eq!(store.question(access, "q1").expect("no error").user, "ana");
     }
     not_found(store.run(Access::Users(&names[..1]), "r1"));
 }
 
 pub fn records_in_a_wrong_state_conflict(place: &impl Place) {
     let store = place.open();
-    store.begin_run(&run("r1", "ana", 0)).unwrap();
+    store.begin_run(&run("r1", "ana", 0)).expect("no error");
     fails(
         store.begin_run(&run("r1", "ben", 0)),
         StoreErrorKind::Conflict,
@@ -197,12 +204,14 @@ pub fn records_in_a_wrong_state_conflict(place: &impl Place) {
         StoreErrorKind::Conflict,
     );
     let done = ended(run("r1", "ana", 0), RunStatus::Completed);
-    store.end_run(&done).unwrap();
+    store.end_run(&done).expect("no error");
     let other = ended(run("r1", "ana", 0), RunStatus::Failed);
     fails(store.end_run(&other), StoreErrorKind::Conflict);
-    assert_eq!(store.run(ANA, "r1").unwrap(), done);
+    assert_eq!(store.run(ANA, "r1").expect("no error"), done);
 
-    store.open_question(&question("q1", "r9", "ana")).unwrap();
+    store
+        .open_question(&question("q1", "r9", "ana"))
+        .expect("no error");
     fails(
         store.open_question(&question("q1", "r9", "ben")),
         StoreErrorKind::Conflict,
@@ -217,7 +226,9 @@ pub fn one_of_eight_answers_is_first(place: &impl Place) {
     let store = place.open();
     let questions: Vec<String> = (0..25).map(|number| format!("q{number}")).collect();
     for id in &questions {
-        store.open_question(&question(id, "r1", "ana")).unwrap();
+        store
+            .open_question(&question(id, "r1", "ana"))
+            .expect("no error");
     }
     let wins = thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
@@ -227,7 +238,7 @@ pub fn one_of_eight_answers_is_first(place: &impl Place) {
                     let store = place.open();
                     let mine = answer(Choice::Once, &format!("person {number}"), 20);
                     let wins = questions.iter().filter(|id| {
-                        let settled = store.answer_question(ANA, id, 0, &mine).unwrap();
+                        let settled = store.answer_question(ANA, id, 0, &mine).expect("no error");
                         let by_me = settled.question.answer.as_ref() == Some(&mine);
                         assert_eq!(settled.is_first, by_me, "{id}");
                         by_me
@@ -236,7 +247,9 @@ pub fn one_of_eight_answers_is_first(place: &impl Place) {
                 })
             })
             .collect();
-        let wins = threads.into_iter().map(|thread| thread.join().unwrap());
+        let wins = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no error"));
         wins.sum::<usize>()
     });
     assert_eq!(wins, questions.len());
@@ -246,10 +259,14 @@ pub fn late_and_outdated_answers_have_no_effect(place: &impl Place) {
     let store = place.open();
     let yes = answer(Choice::Run, "ana", 20);
     for id in ["late", "gone", "again"] {
-        store.open_question(&question(id, "r1", "ana")).unwrap();
+        store
+            .open_question(&question(id, "r1", "ana"))
+            .expect("no error");
     }
     let late = answer(Choice::Once, "ana", 100);
-    let settled = store.answer_question(ANA, "late", 0, &late).unwrap();
+    let settled = store
+        .answer_question(ANA, "late", 0, &late)
+        .expect("no error");
     assert!(!settled.is_first);
     assert_eq!(settled.question.state, QuestionState::Expired);
     assert_eq!(settled.question.closed, Some(at(100)));
@@ -257,27 +274,31 @@ pub fn late_and_outdated_answers_have_no_effect(place: &impl Place) {
     assert!(
         store
             .withdraw_question("ana", "gone", "no client", at(15))
-            .unwrap()
+            .expect("no error")
             .is_first
     );
     assert!(
         !store
             .withdraw_question("ana", "gone", "again", at(16))
-            .unwrap()
+            .expect("no error")
             .is_first
     );
-    let settled = store.answer_question(ANA, "gone", 0, &yes).unwrap();
+    let settled = store
+        .answer_question(ANA, "gone", 0, &yes)
+        .expect("no error");
     assert!(!settled.is_first);
     assert_eq!(settled.question.withdrawn.as_deref(), Some("no client"));
 
     assert!(
         store
             .answer_question(ANA, "again", 0, &yes)
-            .unwrap()
+            .expect("no error")
             .is_first
     );
     // The same answer again.
-    let settled = store.answer_question(ANA, "again", 0, &yes).unwrap();
+    let settled = store
+        .answer_question(ANA, "again", 0, &yes)
+        .expect("no error");
     assert_eq!(
         (settled.is_first, settled.question.answer.as_ref()),
         (false, Some(&yes))
@@ -285,16 +306,20 @@ pub fn late_and_outdated_answers_have_no_effect(place: &impl Place) {
     let mut changed = settled.question;
     changed.difference = Some("the description changed".to_owned());
     changed.expires = at(200);
-    let reopened = store.reopen_question(&changed).unwrap();
+    let reopened = store.reopen_question(&changed).expect("no error");
     assert!(reopened.is_first);
     assert_eq!(reopened.question.answer, None);
-    assert!(!store.reopen_question(&changed).unwrap().is_first);
+    assert!(!store.reopen_question(&changed).expect("no error").is_first);
     // An answer to what was shown before.
-    let settled = store.answer_question(ANA, "again", 0, &yes).unwrap();
+    let settled = store
+        .answer_question(ANA, "again", 0, &yes)
+        .expect("no error");
     assert_eq!((settled.is_first, settled.question.round), (false, 1));
     let mut edited = answer(Choice::Once, "ana", 150);
     edited.edited = Some(Body::default());
-    let settled = store.answer_question(ANA, "again", 1, &edited).unwrap();
+    let settled = store
+        .answer_question(ANA, "again", 1, &edited)
+        .expect("no error");
     assert_eq!(
         (settled.is_first, settled.question.answer),
         (true, Some(edited))
@@ -306,16 +331,26 @@ pub fn expired_questions_leave_the_open_ones(place: &impl Place) {
     for (id, user, expires) in [("q1", "ana", 50), ("q2", "ben", 51), ("q3", "ana", 52)] {
         let mut question = question(id, "r1", user);
         question.expires = at(expires);
-        store.open_question(&question).unwrap();
+        store.open_question(&question).expect("no error");
     }
-    assert_eq!(store.expire_questions(ANA, at(51)).unwrap(), 1);
-    assert_eq!(store.expire_questions(Access::All, at(51)).unwrap(), 1);
-    assert_eq!(store.expire_questions(Access::All, at(51)).unwrap(), 0);
+    assert_eq!(store.expire_questions(ANA, at(51)).expect("no error"), 1);
+    assert_eq!(
+        store
+            .expire_questions(Access::All, at(51))
+            .expect("no error"),
+        1
+    );
+    assert_eq!(
+        store
+            .expire_questions(Access::All, at(51))
+            .expect("no error"),
+        0
+    );
     let open = QuestionFilter {
         state: Some(QuestionState::Open),
         ..QuestionFilter::default()
     };
-    let open = store.questions(Access::All, &open).unwrap().items;
+    let open = store.questions(Access::All, &open).expect("no error").items;
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].id, "q3");
 }
@@ -326,22 +361,29 @@ pub fn lists_have_pages_and_filters(place: &impl Place) {
         // Two of each second.
         let mut run = run(&format!("r{number}"), "ana", number / 2);
         let script = format!("await crm_update({{ id: {number} }})");
-        let hash = store.put_blob("ana", &run.id, script.as_bytes()).unwrap();
+        let hash = store
+            .put_blob("ana", &run.id, script.as_bytes())
+            .expect("no error");
         run.script.blob = Some(hash);
-        store.begin_run(&run).unwrap();
+        store.begin_run(&run).expect("no error");
         store
             .open_question(&question(&format!("q{number}"), &run.id, "ana"))
-            .unwrap();
+            .expect("no error");
     }
-    store.record_call("ana", &call("r2", 1, "git_log")).unwrap();
     store
-        .end_run(&ended(store.run(ANA, "r5").unwrap(), RunStatus::Denied))
-        .unwrap();
+        .record_call("ana", &call("r2", 1, "git_log"))
+        .expect("no error");
+    store
+        .end_run(&ended(
+            store.run(ANA, "r5").expect("no error"),
+            RunStatus::Denied,
+        ))
+        .expect("no error");
 
     let all = |mut filter: RunFilter| {
         let mut ids = Vec::new();
         loop {
-            let page = store.runs(ANA, &filter).unwrap();
+            let page = store.runs(ANA, &filter).expect("no error");
             assert!(page.items.iter().all(|run| run.report.is_none()));
             ids.extend(page.items.into_iter().map(|run| run.id));
             filter.after = match page.next {
@@ -396,9 +438,9 @@ pub fn lists_have_pages_and_filters(place: &impl Place) {
         limit: 3,
         ..QuestionFilter::default()
     };
-    let first = store.questions(ANA, &filter).unwrap();
+    let first = store.questions(ANA, &filter).expect("no error");
     filter.after = first.next;
-    let second = store.questions(ANA, &filter).unwrap();
+    let second = store.questions(ANA, &filter).expect("no error");
     let ids: Vec<String> = first
         .items
         .into_iter()
@@ -412,41 +454,52 @@ pub fn lists_have_pages_and_filters(place: &impl Place) {
         state: Some(QuestionState::Withdrawn),
         ..QuestionFilter::default()
     };
-    assert_eq!(store.questions(ANA, &of_run).unwrap().items.len(), 1);
+    assert_eq!(
+        store.questions(ANA, &of_run).expect("no error").items.len(),
+        1
+    );
 }
 
 pub fn records_of_dead_owners_are_lost(place: &impl Place) {
     let store = place.open();
     let (gone, alive) = (
-        store.register_owner().unwrap(),
-        store.register_owner().unwrap(),
+        store.register_owner().expect("no error"),
+        store.register_owner().expect("no error"),
     );
     for (number, owner) in [&gone, &alive].into_iter().enumerate() {
         let mut run = run(&format!("r{number}"), "ana", 0);
         run.owner = owner.id().to_owned();
-        store.begin_run(&run).unwrap();
+        store.begin_run(&run).expect("no error");
         let mut question = question(&format!("q{number}"), &run.id, "ana");
         question.owner = run.owner;
-        store.open_question(&question).unwrap();
+        store.open_question(&question).expect("no error");
     }
     let other = place.open();
-    assert_eq!(other.close_lost(at(20)).unwrap().runs, 0);
+    assert_eq!(other.close_lost(at(20)).expect("no error").runs, 0);
     drop(gone);
-    let lost = other.close_lost(at(21)).unwrap();
+    let lost = other.close_lost(at(21)).expect("no error");
     assert_eq!((lost.runs, lost.questions), (1, 1));
-    assert_eq!(other.close_lost(at(22)).unwrap().questions, 0);
-    let run = store.run(ANA, "r0").unwrap();
+    assert_eq!(other.close_lost(at(22)).expect("no error").questions, 0);
+    let run = store.run(ANA, "r0").expect("no error");
     assert_eq!((run.status, run.ended), (RunStatus::Lost, Some(at(21))));
-    let question = store.question(ANA, "q0").unwrap();
+    let question = store.question(ANA, "q0").expect("no error");
     assert_eq!(question.state, QuestionState::Withdrawn);
-    assert_eq!(store.run(ANA, "r1").unwrap().status, RunStatus::Running);
     assert_eq!(
-        store.question(ANA, "q1").unwrap().state,
+        store.run(ANA, "r1").expect("no error").status,
+        RunStatus::Running
+    );
+    assert_eq!(
+        store.question(ANA, "q1").expect("no error").state,
         QuestionState::Open
     );
     // It was slow, not gone.
-    store.end_run(&ended(run, RunStatus::Completed)).unwrap();
-    assert_eq!(store.run(ANA, "r0").unwrap().status, RunStatus::Completed);
+    store
+        .end_run(&ended(run, RunStatus::Completed))
+        .expect("no error");
+    assert_eq!(
+        store.run(ANA, "r0").expect("no error").status,
+        RunStatus::Completed
+    );
 }
 
 pub fn blobs_last_as_long_as_their_runs(place: &impl Place) {
@@ -454,20 +507,20 @@ pub fn blobs_last_as_long_as_their_runs(place: &impl Place) {
     let (shared, own) = (b"shared".as_slice(), b"only of r1".as_slice());
     let mut hashes = Vec::new();
     for (run_id, bytes) in [("r1", shared), ("r1", own), ("r2", shared), ("r2", shared)] {
-        hashes.push(store.put_blob("ana", run_id, bytes).unwrap());
+        hashes.push(store.put_blob("ana", run_id, bytes).expect("no error"));
     }
     for id in ["r1", "r2"] {
-        store.begin_run(&run(id, "ana", 0)).unwrap();
+        store.begin_run(&run(id, "ana", 0)).expect("no error");
         store
             .end_run(&ended(run(id, "ana", 0), RunStatus::Completed))
-            .unwrap();
+            .expect("no error");
     }
-    assert_eq!(store.blob(ANA, &hashes[1]).unwrap(), own);
-    store.remove_run(ANA, "r1").unwrap();
+    assert_eq!(store.blob(ANA, &hashes[1]).expect("no error"), own);
+    store.remove_run(ANA, "r1").expect("no error");
     not_found(store.run(ANA, "r1"));
     not_found(store.blob(ANA, &hashes[1]));
-    assert_eq!(store.blob(ANA, &hashes[0]).unwrap(), shared);
-    store.remove_run(ANA, "r2").unwrap();
+    assert_eq!(store.blob(ANA, &hashes[0]).expect("no error"), shared);
+    store.remove_run(ANA, "r2").expect("no error");
     not_found(store.blob(ANA, &hashes[0]));
     not_found(store.blob(Access::All, "../store.db"));
 }
@@ -476,50 +529,57 @@ pub fn prune_removes_old_then_large(place: &impl Place) {
     let store = place.open();
     for number in 0..60_u8 {
         let id = format!("r{number}");
-        store.put_blob("ana", &id, &vec![number; 20_000]).unwrap();
+        store
+            .put_blob("ana", &id, &vec![number; 20_000])
+            .expect("no error");
         let run = run(&id, "ana", number.into());
-        store.begin_run(&run).unwrap();
+        store.begin_run(&run).expect("no error");
         store
             .record_call("ana", &call(&id, 1, "crm_update"))
-            .unwrap();
+            .expect("no error");
         store
             .open_question(&question(&format!("q{number}"), &id, "ana"))
-            .unwrap();
+            .expect("no error");
         if number != 3 {
-            store.end_run(&ended(run, RunStatus::Completed)).unwrap();
+            store
+                .end_run(&ended(run, RunStatus::Completed))
+                .expect("no error");
         }
     }
-    let pruned = store.prune(at(30), u64::MAX).unwrap();
+    let pruned = store.prune(at(30), u64::MAX).expect("no error");
     assert_eq!(pruned.runs, 29);
     not_found(store.run(ANA, "r29"));
     not_found(store.question(ANA, "q29"));
-    store.run(ANA, "r30").unwrap();
-    store.run(ANA, "r3").unwrap();
+    store.run(ANA, "r30").expect("no error");
+    store.run(ANA, "r3").expect("no error");
 
     let limit = pruned.bytes - 100_000;
-    let smaller = store.prune(at(30), limit).unwrap();
+    let smaller = store.prune(at(30), limit).expect("no error");
     assert!(smaller.bytes <= limit && smaller.runs >= 5, "{smaller:?}");
     not_found(store.run(ANA, "r30"));
-    store.prune(at(30), 0).unwrap();
-    let left = store.runs(ANA, &RunFilter::default()).unwrap().items;
+    store.prune(at(30), 0).expect("no error");
+    let left = store
+        .runs(ANA, &RunFilter::default())
+        .expect("no error")
+        .items;
     let left: Vec<_> = left.into_iter().map(|run| run.id).collect();
     assert_eq!(left, ["r3"]);
     assert_eq!(
-        store.question(ANA, "q3").unwrap().state,
+        store.question(ANA, "q3").expect("no error").state,
         QuestionState::Open
     );
 }
 
 pub fn changes_grow_with_writes_of_all(place: &impl Place) {
     let (store, other) = (place.open(), place.open());
-    let before = store.changes().unwrap();
-    assert_eq!(store.changes().unwrap(), before);
-    other.begin_run(&run("r1", "ana", 0)).unwrap();
-    let after_other = store.changes().unwrap();
+    let before = store.changes().expect("no error");
+    assert_eq!(store.changes().expect("no error"), before);
+    other.begin_run(&run("r1", "ana", 0)).expect("no error");
+    let after_other = store.changes().expect("no error");
     assert!(after_other > before);
-    store.begin_run(&run("r2", "ana", 0)).unwrap();
-    let after_own = store.changes().unwrap();
+    store.begin_run(&run("r2", "ana", 0)).expect("no error");
+    let after_own = store.changes().expect("no error");
     assert!(after_own > after_other);
-    other.runs(ANA, &RunFilter::default()).unwrap();
-    assert_eq!(store.changes().unwrap(), after_own);
+    other.runs(ANA, &RunFilter::default()).expect("no error");
+    assert_eq!(store.changes().expect("no error"), after_own);
 }
