@@ -17,6 +17,7 @@ mod elicit;
 mod endpoint;
 mod env_file;
 mod extract;
+mod first_hour;
 mod forbidding;
 mod foreign_texts;
 mod foreseen;
