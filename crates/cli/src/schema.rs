@@ -158,6 +158,7 @@ mod tests {
             let mut config = loaded.config;
             config.path.clear();
             config.folder.clear();
+            config.sha256.clear();
             format!("{config:#?}\n{:#?}", loaded.serve)
         };
         assert_eq!(settings(defaults.into()), settings(json!({})));

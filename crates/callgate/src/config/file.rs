@@ -18,6 +18,7 @@ use super::fields::{self, Entries, FolderPath, Labels, PatternKey, Size};
 use super::models::ModelsConfig;
 use super::permissions::Permissions;
 use super::server::ServerKeys;
+use super::store::StoreKey;
 use super::tools::ToolSettings;
 use crate::choices::{CheckMode, SearchBy};
 
@@ -66,6 +67,9 @@ pub(super) struct File<S> {
     pub(super) check: CheckConfig,
     /// The file that every call is written to.
     pub(super) ledger: Option<Ledger>,
+    /// The record of runs and calls that `callgate runs` shows: `false` for none, an object for its
+    /// settings. Default: `true`.
+    pub(super) store: StoreKey,
     /// Cache of tool lists and of vectors for search.
     pub(super) cache: CacheConfig,
     /// Endpoints of models for search and for `mcp.extract`.

@@ -26,6 +26,7 @@ mod schema;
 mod section;
 mod server;
 mod settings;
+mod store;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -58,6 +59,7 @@ pub use permissions::Permissions;
 pub use schema::schema;
 pub use section::{Section, ServeSection};
 pub use settings::Config;
+pub use store::{Bodies, StoreConfig};
 pub use tools::{ToolSetting, ToolSettings, Visibility};
 pub use trust::{Effects, Review, TrustStore};
 pub use units::{MIN_MEMORY, ValueError, parse_bytes, parse_duration, parse_memory};
@@ -111,7 +113,8 @@ impl<S: ServeSection> Loaded<S> {
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let (place, text) = open(path)?;
-        let (config, serve) = read(&text, &place, &environment)?;
+        let (mut config, serve) = read(&text, &place, &environment)?;
+        config.sha256 = trust::hash(&text);
         Ok(Self {
             config,
             serve,
@@ -248,6 +251,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
         jail: file.sandbox,
         check: file.check,
         ledger: file.ledger.map(Into::into),
+        store: file.store.settings(),
         cache: file.cache,
         models: file.models,
         search: file.search.by,

@@ -12,6 +12,7 @@ use callgate_servers::{Root, ServerSpec, Transport};
 use super::error::{LeftOut, Problem};
 use super::file::{CacheConfig, CheckConfig, ExtractLimits};
 use super::models::ModelsConfig;
+use super::store::StoreConfig;
 use super::tools::ToolSettings;
 use crate::choices::SearchBy;
 use crate::skill::Skill;
@@ -23,6 +24,9 @@ pub struct Config {
     /// The file, in its folder.
     #[doc(hidden)]
     pub path: PathBuf,
+    /// SHA-256 of the file in hexadecimal; empty without one.
+    #[doc(hidden)]
+    pub sha256: String,
     /// The folder of the project, by its real path, without links, however the file was named:
     /// the file's own, or the one above that of an editor, such as `.vscode`. Relative paths in
     /// the file start here.
@@ -56,6 +60,9 @@ pub struct Config {
     /// are in the report of a run alone.
     #[doc(hidden)]
     pub ledger: Option<(PathBuf, LedgerOptions)>,
+    /// `store`: the record of runs. The caller opens it; a gate has none by itself.
+    #[doc(hidden)]
+    pub store: Option<StoreConfig>,
     /// `cache`: where the lists of servers are kept.
     #[doc(hidden)]
     pub cache: CacheConfig,

@@ -227,7 +227,8 @@ fn path(keys: &[String]) -> String {
     written.collect::<Vec<_>>().join(".")
 }
 
-fn hash(value: impl AsRef<[u8]>) -> String {
+/// SHA-256 in hexadecimal.
+pub(super) fn hash(value: impl AsRef<[u8]>) -> String {
     let hash = Sha256::digest(value);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

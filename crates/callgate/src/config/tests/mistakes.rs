@@ -60,12 +60,13 @@ fn mistakes_in_the_file_are_reported() {
         (r#"{ "mcpServers": {}, "servers": {} }"#, &["1 both \"mcpServers\" and \"servers\"; put all servers under one of them"]),
         (r#"{ "mcpServers": { "a": {"command": "x"}, "a": {"command": "y"} } }"#, &["1 key \"a\" stands twice in \"mcpServers\"; remove one"]),
         (r#"{ "mcpServers": { "": {"command": "x"} } }"#, &["1 a server's name is empty; give it one"]),
-        (r#"{ "mcpServers": [], "permissions": 1, "limits": null, "check": "off", "ledger": "x", "cache": 1, "models": [], "search": "words", "extract": true, "roots": "." }"#, &[
+        (r#"{ "mcpServers": [], "permissions": 1, "limits": null, "check": "off", "ledger": "x", "store": "on", "cache": 1, "models": [], "search": "words", "extract": true, "roots": "." }"#, &[
             "1 \"mcpServers\" in the file must be an object, and this is an array",
             "1 \"permissions\" in the file must be an object, and this is a number",
             "1 \"limits\" in the file must be an object, and this is null",
             "1 \"check\" in the file must be an object, and this is a string",
             "1 \"ledger\" in the file must be an object, and this is a string",
+            "1 \"store\" in the file must be true, false or an object, and this is a string",
             "1 \"cache\" in the file must be an object, and this is a number",
             "1 \"models\" in the file must be an object, and this is an array",
             "1 \"search\" in the file must be an object, and this is a string",
@@ -107,6 +108,13 @@ fn mistakes_in_the_file_are_reported() {
         ("{\n\"envFile\": \"no/such.env\" }", &["2 \"envFile\" in the file: /project/no/such.env: cannot be read: "]),
         (r#"{ "envFile": "${NOT_SET}/x.env" }"#, &["1 \"envFile\"…environment variable \"NOT_SET\" is not set; set it, or write \"${NOT_SET:-default}\""]),
         (r#"{ "ledger": {} }"#, &["1 \"ledger\"… has no \"path\"; write it"]),
+        (r#"{ "store": { "path": "", "days": 0, "bytes": 5, "bodies": "some", "size": 1 } }"#, &[
+            "1 \"path\" in \"store\" is empty; write a path",
+            "1 \"days\" in \"store\" must be a whole number above zero",
+            "1 \"bytes\" in \"store\" must be a string such as \"",
+            "1 \"bodies\" in \"store\" must be \"none\" or \"errors\" or \"all\", and this is \"some\"",
+            "1 unknown key \"size\" in \"store\"; remove it, or use one of path, days, bytes, bodies",
+        ]),
         (r#"{ "cache": { "path": "", "ttl": "soon", "enabled": 1 } }"#, &[
             "1 \"path\" in \"cache\" is empty; write a path",
             "1 \"ttl\" in \"cache\": \"soon\" is not a duration; write",

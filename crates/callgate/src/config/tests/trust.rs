@@ -13,8 +13,8 @@ extract.sameSchema flows ledger.bodies ledger.keep ledger.maxSize ledger.path le
 mcpServers.*.args mcpServers.*.command mcpServers.*.connect mcpServers.*.cwd
 mcpServers.*.disabled mcpServers.*.env mcpServers.*.headers mcpServers.*.labels
 mcpServers.*.oauth mcpServers.*.protocol mcpServers.*.trusted mcpServers.*.type
-mcpServers.*.url models permissions roots sandbox.level sandbox.require search.by toolLabels
-tools.*.visibility";
+mcpServers.*.url models permissions roots sandbox.level sandbox.require search.by store.bodies
+store.bytes store.days store.path toolLabels tools.*.visibility";
 
 /// The keys that an object takes at this place of a file: those that the error about an unknown key
 /// names.
