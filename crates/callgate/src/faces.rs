@@ -33,6 +33,16 @@ pub mod ledger {
     pub use callgate_gate::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};
 }
 
+/// The record of runs.
+pub mod store {
+    pub use callgate_store::{
+        Access, Body, CallRecord, RunFilter, RunRecord, RunStatus, SqliteStore, Store, StoreError,
+        StoreErrorKind,
+    };
+
+    pub use crate::record::{OpenStore, Recorder, StoreSink, open_store};
+}
+
 /// Logins at HTTP servers.
 pub mod auth {
     pub use crate::auth::*;

@@ -112,6 +112,7 @@ mod names;
 mod position;
 mod question_text;
 mod read_script;
+mod record;
 pub mod report;
 mod roots;
 mod run_request;

@@ -31,6 +31,7 @@ use crate::live_catalog::{Awaiting, LiveCatalog};
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
 use crate::names::{ServerNames, did_you_mean, with_prefix};
+use crate::record::StoreSink;
 use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::search::vectors::Vectors;
@@ -51,6 +52,7 @@ pub struct GateBuilder {
     reviewers: Vec<Arc<dyn Reviewer>>,
     keep: Option<Arc<dyn GrantStore>>,
     sinks: Vec<Arc<dyn LedgerSink>>,
+    store: Option<Arc<StoreSink>>,
     browser: Option<Browser>,
     worker: Option<WorkerProgram>,
     spares: Option<usize>,
@@ -148,6 +150,10 @@ impl GateBuilder {
         /// Adds a receiver of the ledger's events, beside its file. A call whose event it fails to
         /// record is not sent.
         ledger_sink(self, sink: Arc<dyn LedgerSink>) { self.sinks.push(sink); }
+
+        /// Sets the record of the gate's runs. Default: none.
+        #[doc(hidden)]
+        store(self, sink: Arc<StoreSink>) { self.store = Some(sink); }
 
         /// Sets the worker program. Default: this executable if it has called
         /// `worker_main_if_requested`, else `callgate-worker` beside it.
@@ -282,16 +288,19 @@ impl GateBuilder {
             roots: config.roots,
             checker,
             skills: config.skills,
+            store: self.store,
             uncached,
         })
     }
 
-    /// The host's sinks, and the file.
+    /// The host's sinks, the file and the store.
     fn open_sinks(&mut self) -> Result<Vec<Arc<dyn LedgerSink>>, GateError> {
         let mut sinks = std::mem::take(&mut self.sinks);
         if let Some((path, options)) = self.config.ledger.take() {
             sinks.push(Arc::new(LedgerFile::open(&path, options)?));
         }
+        let store = self.store.iter();
+        sinks.extend(store.map(|store| Arc::clone(store) as Arc<dyn LedgerSink>));
         Ok(sinks)
     }
 

@@ -19,6 +19,7 @@ use callgate_servers::{Caller, Root};
 use crate::config::ExtractLimits;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
+use crate::record::StoreSink;
 use crate::search::Searcher;
 use crate::skill::Skill;
 use crate::type_check::TypeChecker;
@@ -41,6 +42,8 @@ pub struct Gate {
     roots: Vec<Root>,
     checker: TypeChecker,
     skills: Vec<Skill>,
+    /// The record of the runs.
+    store: Option<Arc<StoreSink>>,
     /// Why there is no cache, if there should be one.
     uncached: Option<String>,
 }
@@ -71,10 +74,13 @@ impl Gate {
         &self.limits
     }
 
-    /// Ends the servers and the type checker.
+    /// Ends the servers and the type checker, and waits shortly for the record of the runs.
     pub async fn shutdown(&self) {
         self.live.save().await;
         self.live.connections.shut_down().await;
         self.checker.shut_down().await;
+        if let Some(store) = &self.store {
+            store.flush().await;
+        }
     }
 }

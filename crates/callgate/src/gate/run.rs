@@ -27,13 +27,25 @@ impl Gate {
         request.audience = self.setup.people.audience;
         let read_ahead = request.read_ahead.lock().as_ref().map(|read| read.took);
         let started = Instant::now();
-        let report = self.run_to_end(&request).await;
-        let mut report = report.unwrap_or_else(|report| *report);
+        let ended = self.run_to_end(&request).await;
+        let (mut report, run) = match ended {
+            Ok((report, run)) => (report, Some(run)),
+            Err(report) => (*report, None),
+        };
         report.total_ms = build::millis(read_ahead.unwrap_or_default() + started.elapsed());
+        if let Some(store) = &self.store {
+            store.reported(&report);
+        }
+        // The run's last event comes after its report.
+        drop(run);
         report
     }
 
-    async fn run_to_end(&self, request: &RunRequest) -> Result<RunReport, Box<RunReport>> {
+    /// The report of a run that began, or else of a request that was refused.
+    async fn run_to_end(
+        &self,
+        request: &RunRequest,
+    ) -> Result<(RunReport, Arc<Dispatcher>), Box<RunReport>> {
         let settings = &request.settings;
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let ReadScript {
@@ -106,7 +118,7 @@ impl Gate {
         report.check = checked;
         report.unavailable = self.unavailable();
         run.end(report.status.name(), Some(report.script_ms));
-        Ok(report)
+        Ok((report, run))
     }
 
     /// Ends a run whose script names a tool of a server that did not start.

@@ -1,0 +1,223 @@
+//! The thread that writes to the store.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use callgate_store::{RunRecord, RunStatus, SqliteStore, Store, StoreError};
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::sink::body;
+use super::{Message, OpenStore, log_unrecorded, open_store};
+use crate::config::{Bodies, StoreConfig};
+
+/// Time between two removals of old runs.
+const TIDY_INTERVAL: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Opens the store, and writes messages until all senders are gone.
+pub(super) fn run(
+    config: StoreConfig,
+    messages: &Receiver<(usize, Message)>,
+    queued: &AtomicUsize,
+    open: &watch::Sender<Option<Arc<OpenStore>>>,
+) {
+    let mut writer = match Writer::open(config) {
+        Ok(writer) => writer,
+        Err(error) => return log_unrecorded(&error),
+    };
+    open.send_replace(Some(Arc::clone(&writer.open)));
+    let mut tidy_at = Instant::now();
+    loop {
+        match messages.recv_timeout(tidy_at.saturating_duration_since(Instant::now())) {
+            Ok((bytes, message)) => {
+                let written = writer.write(message);
+                writer.note(written);
+                queued.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let tidied = writer.tidy();
+                writer.note(tidied);
+                tidy_at = Instant::now() + TIDY_INTERVAL;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+struct Writer {
+    config: StoreConfig,
+    store: Arc<SqliteStore>,
+    open: Arc<OpenStore>,
+    /// The runs that have not ended.
+    runs: HashMap<String, OpenRun>,
+    /// The number of the store's warnings that are logged.
+    warned: usize,
+    has_failed: bool,
+}
+
+struct OpenRun {
+    record: RunRecord,
+    /// The script, until it is known whether it is kept.
+    script: Option<String>,
+    is_begun: bool,
+}
+
+impl Writer {
+    fn open(config: StoreConfig) -> Result<Self, StoreError> {
+        let store = Arc::new(open_store(&config)?);
+        let owner = store.register_owner()?;
+        let open = OpenStore {
+            store: Arc::<SqliteStore>::clone(&store),
+            owner,
+        };
+        let mut writer = Self {
+            config,
+            store,
+            open: Arc::new(open),
+            runs: HashMap::new(),
+            warned: 0,
+            has_failed: false,
+        };
+        writer.log_warnings();
+        Ok(writer)
+    }
+
+    fn write(&mut self, message: Message) -> Result<(), StoreError> {
+        let store = &*self.store;
+        match message {
+            Message::Started { mut record, script } => {
+                record.owner = self.open.owner.id().to_owned();
+                let mut run = OpenRun {
+                    record: *record,
+                    script,
+                    is_begun: false,
+                };
+                let kept = if self.config.bodies == Bodies::All {
+                    run.keep_script(store)
+                } else {
+                    Ok(())
+                };
+                let begun = run.begin(store);
+                self.runs.insert(run.record.id.clone(), run);
+                kept.and(begun)
+            }
+            Message::Call {
+                mut call,
+                arguments,
+                result,
+            } => {
+                let Some(run) = self.runs.get_mut(&call.run) else {
+                    return Ok(());
+                };
+                run.begin(store)?;
+                let texts = [(&mut call.arguments, arguments), (&mut call.result, result)];
+                for (body, text) in texts {
+                    if let (Some(body), Some(text)) = (body, text) {
+                        body.blob = Some(run.keep(store, &text)?);
+                    }
+                }
+                store.record_call(&run.record.user, &call)
+            }
+            Message::Reported {
+                run,
+                report,
+                output,
+                keeps,
+            } => {
+                let Some(run) = self.runs.get_mut(&run) else {
+                    return Ok(());
+                };
+                run.record.report = Some(report);
+                let mut printed = body(&output);
+                let kept = if keeps && !output.is_empty() {
+                    run.keep(store, &output).map(|hash| printed.blob = Some(hash))
+                } else {
+                    Ok(())
+                };
+                run.record.output = Some(printed);
+                kept
+            }
+            Message::Ended {
+                run,
+                time,
+                status,
+                counts,
+            } => {
+                let Some(mut run) = self.runs.remove(&run) else {
+                    return Ok(());
+                };
+                run.begin(store)?;
+                let kept = if status == RunStatus::Completed {
+                    Ok(())
+                } else {
+                    run.keep_script(store)
+                };
+                run.record.ended = Some(time);
+                run.record.status = status;
+                run.record.report.get_or_insert_with(|| json!({}))["counts"] = counts;
+                store.end_run(&run.record).and(kept)
+            }
+            Message::Flush(done) => {
+                self.log_warnings();
+                let _ = done.send(());
+                Ok(())
+            }
+        }
+    }
+
+    /// Closes the runs of processes that ended, and removes old runs.
+    fn tidy(&mut self) -> Result<(), StoreError> {
+        let now = Timestamp::now();
+        let oldest = now.checked_sub(DAY.saturating_mul(self.config.days));
+        self.store.close_lost(now)?;
+        self.store
+            .prune(oldest.unwrap_or(Timestamp::MIN), self.config.bytes)?;
+        self.log_warnings();
+        Ok(())
+    }
+
+    fn log_warnings(&mut self) {
+        let warnings = self.store.warnings();
+        for warning in warnings.iter().skip(self.warned) {
+            tracing::error!("{warning}");
+        }
+        self.warned = warnings.len();
+    }
+
+    /// Logs the first failure.
+    fn note(&mut self, written: Result<(), StoreError>) {
+        if let Err(error) = written
+            && !std::mem::replace(&mut self.has_failed, true)
+        {
+            log_unrecorded(&error);
+        }
+    }
+}
+
+impl OpenRun {
+    /// Writes the run's first record, unless that is done.
+    fn begin(&mut self, store: &SqliteStore) -> Result<(), StoreError> {
+        if !self.is_begun {
+            store.begin_run(&self.record)?;
+            self.is_begun = true;
+        }
+        Ok(())
+    }
+
+    /// Keeps the script, unless that is done.
+    fn keep_script(&mut self, store: &SqliteStore) -> Result<(), StoreError> {
+        if let Some(script) = self.script.take() {
+            self.record.script.blob = Some(self.keep(store, &script)?);
+        }
+        Ok(())
+    }
+
+    fn keep(&self, store: &SqliteStore, text: &str) -> Result<String, StoreError> {
+        store.put_blob(&self.record.user, &self.record.id, text.as_bytes())
+    }
+}
