@@ -41,6 +41,7 @@ fn help_of_each_command_lists_exit_codes() {
     let bench = Workbench::empty();
     for command in [
         "run", "check", "types", "tools", "search", "call", "serve", "export", "auth", "ledger",
+        "runs",
     ] {
         let ran = bench.callgate(&[command, "--help"]);
         assert!(ran.stdout.contains("Exit codes"), "{}", ran.stdout);

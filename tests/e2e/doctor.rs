@@ -37,6 +37,7 @@ fn doctor_reports_no_problem_for_working_setup() {
         "server ticketing",
         "rules",
         "ledger",
+        "store",
         "cache",
     ] {
         assert_eq!(found(&checkup, what).0, "ok", "{what}: {checkup:#}");
@@ -67,6 +68,7 @@ fn each_doctor_problem_includes_advice() {
         { "mcpServers": {}, "ledger": { "path": "no/such/folder" } } → ledger: missing: create it
         { "mcpServers": {}, "check": { "mode": "require", "typescript": "nowhere" } } → types: missing: change "check"
         { "mcpServers": {}, "cache": { "path": "callgate.json/x" } } → cache: warning: to a different one
+        { "mcpServers": {}, "store": { "path": "callgate.json/x" } } → store: warning: to a different folder
         { "mcpServers": {}, "sandbox": { "level": "process" } } → sandbox: warning: remove "level""#;
     let ticketing = demo_ticketing().to_string();
     let configurations = configurations.replace("TICKETING", &ticketing);

@@ -63,6 +63,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             setup::with_tools(config, refresh, print).await
         }
         Command::Ledger { command } => crate::ledger::execute(command),
+        Command::Runs(args) => crate::runs::execute(config, args).await,
         Command::Init(args) => crate::init::execute(config, args).await,
         Command::Doctor { json } => crate::doctor::execute(config, json).await,
         Command::Trust { forget } => trust::execute(config, forget).await,
@@ -137,6 +138,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         start: Start::OnDemand,
     };
     let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
+    let builder = setup::recorded(builder, config.as_ref(), "run");
     let builder = at_terminal(builder, &args.permissions);
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
@@ -359,6 +361,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         ..Flags::default()
     };
     let builder = setup::builder(Some(&config), &flags)?;
+    let builder = setup::recorded(builder, Some(&config), "call");
     let builder = at_terminal(builder, &args.permissions);
     let unsent = format!("{} was cancelled before it was sent", args.tool);
     let Some(gate) = setup::connect(builder, &cancel).await? else {
@@ -443,6 +446,7 @@ async fn stdio_gate(
     let workers = setup::serve_workers(1, &loaded, &args.limits);
     let built = async {
         let builder = crate::serve_http::builder(&loaded.config, &args, caller)?;
+        let builder = setup::recorded(builder, Some(&loaded.config), "serve");
         anyhow::Ok(builder.workers(workers.clone()).build().await?)
     };
     let (built, jail) = tokio::join!(built, setup::jail_line(&workers));

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::clients::{ALLOW_FIRST, Client, Folders};
 use crate::setup::{self, Flags, Loaded, Sources};
 use crate::trust::NotAccepted;
-use crate::{print, progress};
+use crate::{print, progress, runs};
 
 /// A script that uses the worker, V8 and the type check, but no tool.
 const SCRIPT: &str = "const answer: number = 42;\nreturn answer;\n";
@@ -246,6 +246,7 @@ impl Checkup {
             self.servers(&gate, config).await?;
             self.rules(&gate, config);
             self.ledger(config, workers).await;
+            self.store(config);
             self.cache(&gate);
         }
         gate.shutdown().await;
@@ -343,6 +344,27 @@ impl Checkup {
                 .add("ledger", Outcome::Missing, error.to_string())
                 .split_advice(),
         };
+    }
+
+    fn store(&mut self, config: &Config) {
+        const WHAT: &str = "store";
+        let Some(settings) = &config.store else {
+            self.add(WHAT, Outcome::Ok, "off in the configuration");
+            return;
+        };
+        match runs::summary(settings) {
+            Ok((says, warnings)) => {
+                self.add(WHAT, Outcome::Ok, says);
+                for warning in warnings {
+                    self.add(WHAT, Outcome::Warning, warning);
+                }
+            }
+            Err(error) => {
+                let says = format!("runs are not recorded: {error}");
+                self.add(WHAT, Outcome::Warning, says)
+                    .advise("set \"path\" in \"store\" to a different folder");
+            }
+        }
     }
 
     fn cache(&mut self, gate: &Gate) {

@@ -105,6 +105,19 @@ Exit codes:
   1 something was changed, inserted, removed or torn
   2 usage error, or a file that cannot be read";
 
+pub const RUNS_EXAMPLES: &str = "\
+Examples:
+  callgate runs                                  the last fifty
+  callgate runs --since 1d --status failed
+  callgate runs show r-1f2e3d4c5b6a7988
+  callgate runs calls r-1f2e3d4c5b6a7988 --json | jq .
+  callgate runs rm --before 7d
+
+Exit codes:
+  0 done
+  1 there is no such run, its text is not kept, or it cannot be removed
+  2 usage or configuration error, or a store that cannot be used";
+
 pub const DOCTOR_EXIT_CODES: &str = "\
 Exit codes:
   0 runs have everything that they need

@@ -21,6 +21,7 @@ mod names;
 mod print;
 mod progress;
 mod rules;
+mod runs;
 mod schema;
 mod script_output;
 mod search;

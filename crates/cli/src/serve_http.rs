@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
+use callgate::faces::store::StoreSink;
 use callgate::faces::{Caller, Source, Workers};
 use callgate::settings::Audience;
 use callgate::{Gate, GateBuilder};
@@ -160,6 +161,7 @@ fn make_gates(
     first: Mutex<Option<oneshot::Sender<String>>>,
 ) -> MakeGate {
     let allow_unmatched = args.permissions.allow_unmatched_rules || config.allow_unmatched;
+    let recorder = setup::recorder(Some(&config));
     Box::new(move |identity: &Identity| {
         let roles = identity.roles.iter().map(String::as_str);
         let own = users.config_of(identity.user.as_deref(), roles, &config)?;
@@ -169,8 +171,12 @@ fn make_gates(
             workers.clone()
         };
         let builder = builder(&own, &args, Arc::new(AnyClient::default())).map(|builder| {
-            let builder = builder.workers(workers);
-            match &identity.user {
+            let mut builder = builder.workers(workers);
+            let user = identity.user.as_deref();
+            if let Some(recorder) = &recorder {
+                builder = builder.store(StoreSink::new(recorder, "http", user, Some(&own)));
+            }
+            match user {
                 // Users must not write to the configuration file.
                 Some(user) => builder.keep_nothing().cache_scope(user),
                 None => builder,

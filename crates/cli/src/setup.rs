@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use callgate::config::{Config, EnvFile};
+use callgate::config::{Config, EnvFile, StoreConfig};
 use callgate::dry_run::DryRun;
+use callgate::faces::store::{Recorder, StoreSink};
 use callgate::faces::{Connect, LedgerOptions, MAX_STDIN, Skill, WorkerProgram, Workers};
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{
@@ -251,6 +252,23 @@ pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<Gat
         .ledger_file(ledger(config, flags.ledger)?)
         .limits(limits(config, flags.limits))
         .rules(rules))
+}
+
+/// Starts the record of this process's runs; `None` if the configuration turns it off.
+pub fn recorder(config: Option<&Config>) -> Option<Arc<Recorder>> {
+    let settings = match config {
+        Some(config) => config.store.clone()?,
+        None => StoreConfig::default(),
+    };
+    Some(Recorder::start(settings))
+}
+
+/// Records the runs of a gate, unless the configuration turns that off. `face` is the command.
+pub fn recorded(builder: GateBuilder, config: Option<&Config>, face: &str) -> GateBuilder {
+    match recorder(config) {
+        Some(recorder) => builder.store(StoreSink::new(&recorder, face, None, config)),
+        None => builder,
+    }
 }
 
 /// The line about the sandbox that `serve` prints at its start.
