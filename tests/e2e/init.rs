@@ -274,8 +274,11 @@ fn unapproved_servers_of_a_project_are_left_out() {
         let mut session = person.at_terminal(&["--force", "--read-only", "ask"]);
         session.exp_string("[n] none: ").expect("the question");
         session.send_line("all").expect("answer");
+        session.exp_string("[all]: ").expect("the record");
+        session.send_line("").expect("answer");
         session.exp_eof().expect("the end");
         assert_eq!(person.servers(), ["log"], "{settings}");
+        assert_eq!(person.config().get("store"), None);
     }
 }
 
@@ -430,9 +433,9 @@ fn excluded_tools_of_a_stopped_server_are_denied() {
     );
 }
 
-/// Answers the questions about servers, one secret, and tools to call without approval.
-fn answer(session: &mut PtySession, answers: [&str; 3]) {
-    let prompts = ["[n] none: ", "no secret: ", "without asking: "];
+/// Answers the questions about servers, one secret, tools to call without approval, and the record.
+fn answer(session: &mut PtySession, answers: [&str; 4]) {
+    let prompts = ["[n] none: ", "no secret: ", "without asking: ", "[all]: "];
     for (prompt, answer) in prompts.into_iter().zip(answers) {
         session.exp_string(prompt).expect("the question");
         session.send_line(answer).expect("answer");
@@ -457,7 +460,7 @@ fn a_person_chooses_at_the_terminal() {
     let (tickets, gem) = (number("tickets"), number("gem"));
     session.send_line("what?").expect("answer");
     let both = format!("{tickets} {gem}");
-    answer(&mut session, [&both, "s", "allow"]);
+    answer(&mut session, [&both, "s", "allow", "errors"]);
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("wrote callgate.json"), "{rest}");
     assert!(rest.contains("set these variables"), "{rest}");
@@ -468,6 +471,7 @@ fn a_person_chooses_at_the_terminal() {
         "deny": ["gem_createIssue"],
     });
     assert_eq!(person.config()["permissions"], expected);
+    assert_eq!(person.config()["store"], json!({ "bodies": "errors" }));
 }
 
 #[test]

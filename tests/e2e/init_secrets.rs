@@ -42,6 +42,8 @@ fn init(person: &Person, more: &[(&str, &str)], answers: &[&str]) -> Vec<String>
     }
     session.exp_string("without asking: ").expect("the rules");
     session.send_line("ask").expect("answer");
+    session.exp_string("[all]: ").expect("the record");
+    session.send_line("").expect("answer");
     shown.push(session.exp_eof().expect("the end"));
     shown
 }

@@ -95,6 +95,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let named = (&*file, &*shown);
     let mut store = SecretStore::ask(&secrets, &entries, named, folders, &mut dialogue).await?;
     let allows = allows_reads(args, &mut dialogue).await?;
+    let bodies = kept_texts(&mut dialogue).await?;
     drop(dialogue);
     let (config, mut unset) = tried(&file, &mut entries, &secrets, sources)?;
     let permissions = permissions(&entries, config, allows).await?;
@@ -106,6 +107,9 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     }
     if let Some(env_file) = env_file {
         head.insert("envFile".to_owned(), env_file.into());
+    }
+    if let Some(bodies) = bodies {
+        head.insert("store".to_owned(), json!({ "bodies": bodies }));
     }
     let text = text(&entries, Some(permissions), head);
     install::write(folders, &file, false, |_| Ok(text.clone()))?;
@@ -165,6 +169,24 @@ async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyho
         _ => None,
     };
     dialogue.ask(prompt, &["ask", "allow"], read).await
+}
+
+/// The texts that the record of runs keeps, as `bodies` of `store`; `None` for none.
+async fn kept_texts(dialogue: &mut Option<Dialogue>) -> anyhow::Result<Option<&'static str>> {
+    let Some(dialogue) = dialogue else {
+        return Ok(None);
+    };
+    let prompt = "scripts, outputs and data of calls in the record of runs: [none]  [errors] those \
+                  of failures  [all]";
+    let read = |answer: &str| match answer {
+        "" | "none" => Some(None),
+        "errors" => Some(Some("errors")),
+        "all" => Some(Some("all")),
+        _ => None,
+    };
+    dialogue
+        .ask(prompt, &["none", "errors", "all"], read)
+        .await
 }
 
 /// Prints the variables to set, and where their values are. Returns the commands that set them.
