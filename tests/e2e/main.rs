@@ -55,6 +55,7 @@ mod real_servers;
 mod reaping;
 mod reports;
 mod rest;
+mod runs;
 mod serve;
 mod serve_asks;
 mod serve_bad;
