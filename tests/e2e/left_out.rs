@@ -173,7 +173,7 @@ fn nested_callgate_servers_stop_at_depth_limit() {
         let entry = json!({
             "command": callgate,
             "args": ["serve", "--config", next],
-            "env": { "CALLGATE_DEPTH": "0" },
+            "env": { "CALLGATE_DEPTH": "0", "XDG_STATE_HOME": bench.state() },
         });
         bench.write(
             file,

@@ -55,22 +55,34 @@ async fn runs_of_all_commands_are_listed() {
     assert_eq!(listed[3]["id"], report["run"]);
     assert!(listed[1]["client"].is_string(), "{listed:#?}");
 
-    let id = |runs: Vec<Value>| -> Vec<Value> { runs.iter().map(|run| run["id"].clone()).collect() };
+    let id =
+        |runs: Vec<Value>| -> Vec<Value> { runs.iter().map(|run| run["id"].clone()).collect() };
     let of_tool = id(runs(&bench, &["--tool", "ticketing_listIssues"]));
     assert_eq!(of_tool, [listed[0]["id"].clone(), listed[3]["id"].clone()]);
     let failed = id(runs(&bench, &["--status", "failed", "--since", "1d"]));
     assert_eq!(failed, [listed[2]["id"].clone()]);
     let text = bench.callgate(&["runs", "--status", "failed"]).stdout;
     assert_eq!(text.lines().count(), 1, "{text}");
-    assert!(text.contains("  failed  ") && text.contains("  run  "), "{text}");
+    assert!(
+        text.contains("  failed  ") && text.contains("  run  "),
+        "{text}"
+    );
 
     let run = listed[3]["id"].as_str().expect("an id");
     let shown = bench.callgate(&["runs", "show", run]).stdout;
-    for part in ["status   completed", "calls    1, ", "callgate.json", "SHA-256"] {
+    for part in [
+        "status   completed",
+        "calls    1, ",
+        "callgate.json",
+        "SHA-256",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let calls = bench.callgate(&["runs", "calls", run]).stdout;
-    assert!(calls.starts_with("1  line 1  ticketing_listIssues  ok  "), "{calls}");
+    assert!(
+        calls.starts_with("1  line 1  ticketing_listIssues  ok  "),
+        "{calls}"
+    );
 }
 
 #[test]
@@ -95,7 +107,10 @@ fn texts_are_kept_as_bodies_says() {
             assert!(output.stderr.contains(r#""bodies": "all""#), "{output:#?}");
         }
         let folder = bench.state().join("callgate/store");
-        let mode = fs::metadata(&folder).expect("the folder").permissions().mode();
+        let mode = fs::metadata(&folder)
+            .expect("the folder")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o700);
     }
 }
@@ -161,7 +176,10 @@ fn removed_runs_are_gone() {
     let all = runs(&bench, &[]);
     let last = all[0]["id"].as_str().expect("an id");
     let removed = bench.callgate(&["runs", "rm", last]);
-    assert_eq!((removed.code, removed.stdout.as_str()), (0, "removed 1 run\n"));
+    assert_eq!(
+        (removed.code, removed.stdout.as_str()),
+        (0, "removed 1 run\n")
+    );
     for command in ["rm", "show"] {
         let again = bench.callgate(&["runs", command, last]);
         assert_eq!(again.code, 1);

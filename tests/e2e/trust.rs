@@ -33,6 +33,7 @@ const HOSTILE: [&str; 30] = [
     r#""ledger": { "path": "OUT/mark" }"#,
     r#""ledger": { "path": "OUT/home/.bashrc", "bodies": true }"#,
     r#""ledger": { "path": "${HOME}/mark", "maxSize": "1KiB", "keep": 1 }"#,
+    r#""store": { "path": "OUT/mark", "days": 1, "bodies": "all" }"#,
     r#""cache": { "path": "OUT/mark" }, "mcpServers": { "a": { RUN } }"#,
     r#""models": { "small": { "url": "http://127.0.0.1:9/v1", "model": "m", "key": { "command": ["touch", "OUT/mark"] } } }"#,
     r#""models": { "embeddings": { "url": "http://127.0.0.1:9/v1", "model": "m", "key": "${HOME}" } }, "search": { "by": "hybrid" }"#,

@@ -670,7 +670,11 @@ pub enum RunsCommand {
     /// Remove runs that have ended from the record
     Rm {
         /// The runs' ids
-        #[arg(value_name = "RUN", required_unless_present = "before", conflicts_with = "before")]
+        #[arg(
+            value_name = "RUN",
+            required_unless_present = "before",
+            conflicts_with = "before"
+        )]
         runs: Vec<String>,
 
         /// Remove the runs that started before then: as long ago as 12h or 7d, or a time

@@ -37,8 +37,8 @@ pub async fn execute(sources: &Sources, args: RunsArgs) -> anyhow::Result<u8> {
         Some(loaded) => loaded.config.store,
         None => Some(StoreConfig::default()),
     };
-    let settings = settings
-        .context("the configuration turns the record of runs off (\"store\": false)")?;
+    let settings =
+        settings.context("the configuration turns the record of runs off (\"store\": false)")?;
     let command = args.command.unwrap_or(RunsCommand::List(args.list));
     // Nothing is made where nothing was recorded.
     if !settings.folder().is_some_and(|folder| folder.is_dir()) {
@@ -110,7 +110,10 @@ fn execute_on(store: &dyn Store, command: RunsCommand) -> anyhow::Result<u8> {
             for run in &runs {
                 store.remove_run(Access::All, run)?;
             }
-            print::out(&format!("removed {}\n", crate::doctor::count(runs.len(), "run")))?;
+            print::out(&format!(
+                "removed {}\n",
+                crate::doctor::count(runs.len(), "run")
+            ))?;
             Ok(0)
         }
     }
@@ -233,7 +236,10 @@ fn call_row(call: &CallRecord) -> Vec<String> {
         call.ordinal.to_string(),
         line.unwrap_or_default(),
         one_line(&call.function, SHOWN),
-        outcome.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        outcome
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
         took.unwrap_or_default(),
         one_line(call.decision.as_deref().unwrap_or_default(), usize::MAX),
     ]

@@ -135,7 +135,9 @@ impl Recorder {
         if queued + bytes > MAX_QUEUED && matches!(message, Message::Call { .. }) {
             self.queued.fetch_sub(bytes, Ordering::Relaxed);
             if !self.has_dropped.swap(true, Ordering::Relaxed) {
-                tracing::error!("the store is too slow, so calls are missing in the record of runs");
+                tracing::error!(
+                    "the store is too slow, so calls are missing in the record of runs"
+                );
             }
             return true;
         }

@@ -135,12 +135,13 @@ impl Writer {
                 run.record.report = Some(report);
                 let mut printed = body(&output);
                 let kept = if keeps && !output.is_empty() {
-                    run.keep(store, &output).map(|hash| printed.blob = Some(hash))
+                    run.keep(store, &output).map(Some)
                 } else {
-                    Ok(())
+                    Ok(None)
                 };
+                printed.blob = kept.clone().unwrap_or_default();
                 run.record.output = Some(printed);
-                kept
+                kept.map(drop)
             }
             Message::Ended {
                 run,
@@ -151,16 +152,8 @@ impl Writer {
                 let Some(mut run) = self.runs.remove(&run) else {
                     return Ok(());
                 };
-                run.begin(store)?;
-                let kept = if status == RunStatus::Completed {
-                    Ok(())
-                } else {
-                    run.keep_script(store)
-                };
-                run.record.ended = Some(time);
-                run.record.status = status;
                 run.record.report.get_or_insert_with(|| json!({}))["counts"] = counts;
-                store.end_run(&run.record).and(kept)
+                run.end(store, time, status)
             }
             Message::Flush(done) => {
                 self.log_warnings();
@@ -207,6 +200,23 @@ impl OpenRun {
             self.is_begun = true;
         }
         Ok(())
+    }
+
+    fn end(
+        &mut self,
+        store: &SqliteStore,
+        time: Timestamp,
+        status: RunStatus,
+    ) -> Result<(), StoreError> {
+        self.begin(store)?;
+        let kept = if status == RunStatus::Completed {
+            Ok(())
+        } else {
+            self.keep_script(store)
+        };
+        self.record.ended = Some(time);
+        self.record.status = status;
+        store.end_run(&self.record).and(kept)
     }
 
     /// Keeps the script, unless that is done.
