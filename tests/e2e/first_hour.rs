@@ -50,6 +50,7 @@ fn initialized(columns: usize) -> Person {
     answer(&mut session, "[n] none: ", "all");
     answer(&mut session, "it is no secret: ", "f");
     answer(&mut session, "without asking: ", "ask");
+    answer(&mut session, "[all]: ", "");
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("wrote callgate.json"), "{rest}");
     assert!(rest.contains("next: callgate tools"), "{rest}");
