@@ -28,6 +28,11 @@ pub use crate::run_request::MAX_STDIN;
 pub use crate::skill::Skill;
 pub use crate::workers::Workers;
 
+/// Questions as records, and the ways by which they are answered.
+pub mod asking {
+    pub use crate::asking::{Asking, AskingOptions, RecordedAsker, RunContext, Way, record_way};
+}
+
 /// The check of ledger files.
 pub mod ledger {
     pub use callgate_gate::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};

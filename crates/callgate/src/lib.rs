@@ -93,6 +93,7 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod asking;
 mod auth;
 mod cache;
 mod choices;

@@ -20,6 +20,7 @@ use super::permissions::Permissions;
 use super::server::ServerKeys;
 use super::store::StoreKey;
 use super::tools::ToolSettings;
+use crate::asking::AskingOptions;
 use crate::choices::{CheckMode, SearchBy};
 
 /// Configuration of Callgate.
@@ -70,6 +71,8 @@ pub(super) struct File<S> {
     /// The record of runs and calls that `callgate runs` shows: `false` for none, an object for its
     /// settings. Default: `true`.
     pub(super) store: StoreKey,
+    /// Ways and limits of questions about calls.
+    pub(super) asking: AskingOptions,
     /// Cache of tool lists and of vectors for search.
     pub(super) cache: CacheConfig,
     /// Endpoints of models for search and for `mcp.extract`.

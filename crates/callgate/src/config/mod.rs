@@ -252,6 +252,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
         check: file.check,
         ledger: file.ledger.map(Into::into),
         store: file.store.settings(),
+        asking: file.asking,
         cache: file.cache,
         models: file.models,
         search: file.search.by,

@@ -14,6 +14,7 @@ use super::file::{CacheConfig, CheckConfig, ExtractLimits};
 use super::models::ModelsConfig;
 use super::store::StoreConfig;
 use super::tools::ToolSettings;
+use crate::asking::AskingOptions;
 use crate::choices::SearchBy;
 use crate::skill::Skill;
 
@@ -63,6 +64,9 @@ pub struct Config {
     /// `store`: the record of runs. The caller opens it; a gate has none by itself.
     #[doc(hidden)]
     pub store: Option<StoreConfig>,
+    /// `asking`: ways and limits of questions about calls.
+    #[doc(hidden)]
+    pub asking: AskingOptions,
     /// `cache`: where the lists of servers are kept.
     #[doc(hidden)]
     pub cache: CacheConfig,
