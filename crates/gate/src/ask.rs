@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_policy::flow::{Finding, FlowRecord};
-use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission};
+use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission, Verdict};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -111,6 +111,31 @@ pub struct Question {
 }
 
 impl Question {
+    /// A question about a call without a script that no rule matches.
+    #[doc(hidden)]
+    pub fn of_call(server: &str, tool: &str, arguments: &str) -> Self {
+        Self {
+            function: format!("{server}_{tool}"),
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            title: None,
+            description: None,
+            arguments: arguments.to_owned(),
+            decision: Decision::new(Verdict::Ask, Because::NoRule),
+            also_asked: None,
+            about: About {
+                call: true,
+                data: Vec::new(),
+            },
+            flows: Vec::new(),
+            script: false,
+            line: None,
+            done: Vec::new(),
+            changed: None,
+            keeps_in: None,
+        }
+    }
+
     /// The reason for the question, such as the rule that asks.
     pub fn reason(&self) -> String {
         self.decision.to_string()

@@ -13,8 +13,8 @@ mod store;
 pub use error::{StoreError, StoreErrorKind};
 pub use query::{Access, Cursor, Page, QuestionFilter, RunFilter};
 pub use records::{
-    AnswerRecord, Body, CallRecord, Choice, Configuration, QuestionRecord, QuestionState,
-    RunRecord, RunStatus,
+    AnswerRecord, Body, CallRecord, Choice, Configuration, Offer, QuestionRecord, QuestionState,
+    QuestionTexts, RunRecord, RunStatus,
 };
 pub use sqlite::{SqliteStore, StoreWarning};
 pub use store::{Lost, Owner, Pruned, Settled, Store};

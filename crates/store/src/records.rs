@@ -198,4 +198,44 @@ pub struct QuestionRecord {
     /// The change since the last round.
     pub difference: Option<String>,
     pub answer: Option<AnswerRecord>,
+    /// The texts for the person who answers. A store keeps them only while the question is open.
+    pub texts: Option<QuestionTexts>,
+}
+
+/// The texts of a question for the person who answers, as [`QuestionRecord::texts`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct QuestionTexts {
+    /// The question with the start and the end of its long texts, in rows that are not laid out.
+    pub short: String,
+    /// The whole question, likewise.
+    pub whole: String,
+    /// The reason for the question.
+    pub reason: String,
+    /// The arguments as JSON text; `None` if they are too long to edit.
+    pub arguments: Option<String>,
+    /// The choices that differ in their effect.
+    pub offers: Vec<Offer>,
+    /// The place that keeps a [`Choice::Always`].
+    pub keeps_in: Option<String>,
+    /// True if a script makes the call.
+    pub script: bool,
+}
+
+/// A choice that a question offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Offer {
+    pub choice: Choice,
+    /// The effect in words, such as `all calls of this tool in this run`.
+    pub effect: String,
+}
+
+impl Offer {
+    /// A choice with its effect.
+    pub fn new(choice: Choice, effect: String) -> Self {
+        Self { choice, effect }
+    }
 }

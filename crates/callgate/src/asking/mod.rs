@@ -3,27 +3,58 @@
 //! The first answer wins. With a store, a question is written before a way shows it, and other
 //! processes can answer it. Without a store, it is in this process alone.
 
+mod open;
 mod options;
+mod record;
+#[cfg(test)]
+mod tests;
+mod watch;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use callgate_gate::{Answer, Asker, Question, Reply};
-use callgate_store::Store;
+use callgate_gate::{Answer, Asker, GrantStoreError, Question, Reply};
+use callgate_store::{Owner, Store, StoreError};
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 
+use open::OpenQuestion;
 pub use options::{AskingOptions, Way};
+use watch::Watch;
+
+/// A client refuses this fast only by itself: no person has read the question.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// The questions of this process.
 pub struct Asking {
     store: Option<Arc<dyn Store>>,
     options: AskingOptions,
+    /// Registered with the first question.
+    owner: OnceLock<Owner>,
+    watch: Arc<Watch>,
+    on_elsewhere: Option<OnElsewhere>,
 }
+
+type OnElsewhere = Box<dyn Fn(&str, &Reply) + Send + Sync>;
 
 impl Asking {
     /// The questions of this process, kept in a store if there is one.
     pub fn new(store: Option<Arc<dyn Store>>, options: AskingOptions) -> Self {
-        Self { store, options }
+        Self {
+            store,
+            options,
+            owner: OnceLock::new(),
+            watch: Arc::default(),
+            on_elsewhere: None,
+        }
+    }
+
+    /// Calls `tell` with the function and the reply when a question is answered in a different
+    /// process.
+    #[must_use]
+    pub fn on_elsewhere(mut self, tell: impl Fn(&str, &Reply) + Send + Sync + 'static) -> Self {
+        self.on_elsewhere = Some(Box::new(tell));
+        self
     }
 
     /// True if other processes can answer questions.
@@ -39,6 +70,19 @@ impl Asking {
     /// The settings.
     pub fn options(&self) -> &AskingOptions {
         &self.options
+    }
+
+    /// The id of this process as an owner of questions. It blocks.
+    fn owner(&self, store: &dyn Store) -> Result<&str, StoreError> {
+        if let Some(owner) = self.owner.get() {
+            return Ok(owner.id());
+        }
+        let owner = store.register_owner()?;
+        if let Err(error) = store.close_lost(Timestamp::now()) {
+            tracing::debug!(%error, "questions of ended processes are not withdrawn");
+        }
+        // If two questions register, one owner stays.
+        Ok(self.owner.get_or_init(|| owner).id())
     }
 }
 
@@ -60,8 +104,18 @@ pub struct RecordedAsker {
     ways: Vec<(&'static str, Arc<dyn Asker>)>,
 }
 
+/// The end of the wait for an answer.
+enum Ended {
+    /// A different process has answered, or the record was closed.
+    Elsewhere(Reply),
+    /// A way has answered, or all ways have passed the question on.
+    Here(Reply),
+    Expired,
+}
+
 impl RecordedAsker {
-    /// The asker of a run. Each way has its name, which answers carry.
+    /// The asker of a run. Each way has its name, which answers carry. Other processes can answer
+    /// if [`record_way`] is one of the ways.
     pub fn new(
         asking: Arc<Asking>,
         run: RunContext,
@@ -69,18 +123,94 @@ impl RecordedAsker {
     ) -> Arc<Self> {
         Arc::new(Self { asking, run, ways })
     }
+
+    async fn answer(&self, question: Question) -> Reply {
+        let function = question.function.clone();
+        let has_record = self.ways.iter().any(|(way, _)| is_record(way));
+        let mut open = match self.asking.store.as_ref().filter(|_| has_record) {
+            Some(store) => OpenQuestion::new(&self.asking, store, &self.run, &question).await,
+            None => None,
+        };
+        let is_open = open.is_some();
+        let ended = tokio::select! {
+            biased;
+            Some(reply) = elsewhere(&mut open) => Ended::Elsewhere(reply),
+            reply = self.by_ways(question, is_open) => Ended::Here(reply),
+            () = tokio::time::sleep(self.asking.expires()) => Ended::Expired,
+        };
+        let (reply, is_elsewhere) = match (ended, open) {
+            (Ended::Here(reply), Some(open)) => open.settle(reply).await,
+            (Ended::Expired, Some(open)) => open.expire().await,
+            (Ended::Elsewhere(reply), open) => {
+                if let Some(open) = open {
+                    open.close();
+                }
+                (reply, true)
+            }
+            (Ended::Here(reply), None) => (reply, false),
+            (Ended::Expired, None) => (Answer::Late.into(), false),
+        };
+        if let Some(tell) = &self.asking.on_elsewhere
+            && is_elsewhere
+            && record::choice_of(reply.answer).is_some()
+        {
+            tell(&function, &reply);
+        }
+        reply
+    }
+
+    /// Asks by one way after the other, until one has an answer; else the last reply.
+    async fn by_ways(&self, question: Question, is_open: bool) -> Reply {
+        let mut last = Reply::from(Answer::NoAsker);
+        for (name, way) in &self.ways {
+            if is_record(name) && !is_open {
+                continue;
+            }
+            let asked = Instant::now();
+            last = way.ask(question.clone()).await;
+            if !passes(name, last.answer, asked.elapsed()) {
+                last.via.get_or_insert_with(|| (*name).to_owned());
+                break;
+            }
+        }
+        last
+    }
 }
 
 impl Asker for RecordedAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        let _ = (&self.asking, &self.run);
+        Box::pin(self.answer(question))
+    }
+
+    fn kept<'a>(
+        &'a self,
+        function: &'a str,
+        place: &'a str,
+        kept: Result<(), GrantStoreError>,
+    ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            match self.ways.first() {
-                Some((_, way)) => way.ask(question).await,
-                None => Answer::NoAsker.into(),
+            for (_, way) in &self.ways {
+                way.kept(function, place, kept.clone()).await;
             }
         })
     }
+}
+
+fn is_record(way: &str) -> bool {
+    way == Way::Record.name()
+}
+
+/// True if a reply passes the question on to the next way.
+fn passes(way: &str, answer: Answer, took: Duration) -> bool {
+    match answer {
+        Answer::Deny | Answer::DenyRun => way == Way::Client.name() && took < AT_ONCE,
+        answer => !answer.allows(),
+    }
+}
+
+/// The answer of a different process; `None` if there can be none.
+async fn elsewhere(open: &mut Option<OpenQuestion>) -> Option<Reply> {
+    open.as_mut()?.elsewhere().await
 }
 
 /// The way that waits for an answer in the store, such as from `callgate questions`. A question

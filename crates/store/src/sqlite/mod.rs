@@ -246,7 +246,9 @@ impl Store for SqliteStore {
         answer: &AnswerRecord,
     ) -> Result<Settled> {
         let state = QuestionState::Answered;
-        let members = json!({ "state": state, "closed": answer.at, "answer": answer });
+        let members = json!({
+            "state": state, "closed": answer.at, "answer": answer, "texts": null,
+        });
         self.write(SYNCED, |it| {
             records::expire(it, access, Some(id), answer.at)?;
             records::settle(it, access, id, Some(round), &members)

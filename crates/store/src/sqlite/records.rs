@@ -253,8 +253,8 @@ pub(super) fn expire(
     now: Timestamp,
 ) -> Result<u64> {
     let sql = concat!(
-        "UPDATE questions SET record =
-            json_set(record, '$.state', 'expired', '$.closed', record ->> '$.expires')
+        "UPDATE questions SET record = json_remove(
+            json_set(record, '$.state', 'expired', '$.closed', record ->> '$.expires'), '$.texts')
         WHERE state = 'open' AND expires <= :now AND (:id IS NULL OR id = :id) AND ",
         of_users!(),
     );
@@ -385,7 +385,8 @@ fn withdraw_all(
 
 /// The members of a question that is withdrawn.
 pub(super) fn withdrawn(reason: &str, now: Timestamp) -> Value {
-    json!({ "state": QuestionState::Withdrawn, "closed": now, "withdrawn": reason })
+    let state = QuestionState::Withdrawn;
+    json!({ "state": state, "closed": now, "withdrawn": reason, "texts": null })
 }
 
 /// Checks that a run is not of a different user. Its record may follow later.

@@ -1,0 +1,176 @@
+//! A question that is open in the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use callgate_gate::{Answer, Question, Reply};
+use callgate_store::{Access, QuestionState, Store, StoreError, StoreErrorKind};
+use jiff::Timestamp;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::{Asking, RunContext, record};
+
+/// The reason of a withdrawn question.
+const WITHDRAWN: &str = "the run no longer waits for it";
+
+/// A question in the store. It is withdrawn when the value is dropped before an answer.
+pub(super) struct OpenQuestion {
+    asking: Arc<Asking>,
+    store: Arc<dyn Store>,
+    id: String,
+    run: RunContext,
+    answered: oneshot::Receiver<Reply>,
+    /// True once nothing waits for an answer.
+    is_over: Arc<AtomicBool>,
+    is_closed: bool,
+}
+
+impl OpenQuestion {
+    /// Writes a question; `None` if the store cannot be written.
+    pub(super) async fn new(
+        asking: &Arc<Asking>,
+        store: &Arc<dyn Store>,
+        run: &RunContext,
+        question: &Question,
+    ) -> Option<Self> {
+        let mut id = Uuid::new_v4().simple().to_string();
+        id.truncate(16);
+        id.insert_str(0, "q-");
+        let mut open = Self {
+            asking: Arc::clone(asking),
+            store: Arc::clone(store),
+            run: run.clone(),
+            answered: asking.watch.add(store, &id),
+            is_over: Arc::default(),
+            is_closed: false,
+            id: id.clone(),
+        };
+        let (asking, is_over) = (Arc::clone(asking), Arc::clone(&open.is_over));
+        let (run, question) = (run.clone(), question.clone());
+        let write = move |store: &dyn Store| -> Result<(), StoreError> {
+            let owner = asking.owner(store)?;
+            let expires = asking.expires();
+            let record = record::of_question(&id, owner, &run, &question, expires);
+            store.open_question(&record)?;
+            // The call may have ended before the question was written.
+            if is_over.load(Ordering::SeqCst) {
+                store.withdraw_question(&run.user, &id, WITHDRAWN, Timestamp::now())?;
+            }
+            Ok(())
+        };
+        match open.in_store(write).await {
+            Ok(()) => Some(open),
+            Err(error) => {
+                tracing::warn!("a question is asked in this process alone: {error}");
+                open.is_closed = true;
+                None
+            }
+        }
+    }
+
+    /// Waits for the answer of a different process, or the end of the question; `None` if there
+    /// can be none.
+    pub(super) async fn elsewhere(&mut self) -> Option<Reply> {
+        (&mut self.answered).await.ok()
+    }
+
+    /// The question is closed in the store.
+    pub(super) fn close(mut self) {
+        self.is_closed = true;
+    }
+
+    /// Answers the question, unless it was answered before: then the first answer counts. Returns
+    /// the answer that counts, and whether it is of a different process. A reply without a choice
+    /// withdraws the question.
+    pub(super) async fn settle(mut self, reply: Reply) -> (Reply, bool) {
+        let (id, run, given) = (self.id.clone(), self.run.clone(), reply.clone());
+        let answer = move |store: &dyn Store| -> Result<Option<Reply>, StoreError> {
+            let Some(answer) = record::of_reply(store, &run, &given)? else {
+                let now = Timestamp::now();
+                let settled = store.withdraw_question(&run.user, &id, WITHDRAWN, now)?;
+                let earlier = record::reply(store, &settled.question);
+                return Ok((!settled.is_first).then_some(earlier));
+            };
+            let access = Access::User(&run.user);
+            let settled = store.answer_question(access, &id, 0, &answer)?;
+            let first = record::reply(store, &settled.question);
+            Ok((!settled.is_first).then_some(first))
+        };
+        match self.in_store(answer).await {
+            Ok(first) => {
+                self.is_closed = true;
+                let is_elsewhere = first.is_some();
+                (first.unwrap_or(reply), is_elsewhere)
+            }
+            Err(error) => {
+                tracing::warn!("an answer is not in the store: {error}");
+                (reply, false)
+            }
+        }
+    }
+
+    /// Expires the question, unless it was answered. Returns the reply, and whether it is an answer
+    /// of a different process.
+    pub(super) async fn expire(mut self) -> (Reply, bool) {
+        let (id, user) = (self.id.clone(), self.run.user.clone());
+        let expire = move |store: &dyn Store| -> Result<Option<Reply>, StoreError> {
+            let access = Access::User(&user);
+            store.expire_questions(access, Timestamp::now())?;
+            let record = store.question(access, &id)?;
+            let is_answered = record.state == QuestionState::Answered;
+            Ok(is_answered.then(|| record::reply(store, &record)))
+        };
+        match self.in_store(expire).await {
+            Ok(answered) => {
+                // A clock that was set back leaves it open; it is withdrawn then.
+                self.is_closed = answered.is_some();
+                let is_elsewhere = answered.is_some();
+                (
+                    answered.unwrap_or_else(|| Answer::Late.into()),
+                    is_elsewhere,
+                )
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a question is not expired in the store");
+                (Answer::Late.into(), false)
+            }
+        }
+    }
+
+    /// Does an operation on a thread that may block.
+    async fn in_store<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = Arc::clone(&self.store);
+        let done = tokio::task::spawn_blocking(move || act(&*store)).await;
+        done.unwrap_or_else(|error| {
+            let kind = StoreErrorKind::Unavailable;
+            Err(StoreError::new(kind, error.to_string()))
+        })
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.asking.watch.remove(&self.id);
+        if self.is_closed {
+            return;
+        }
+        let store = Arc::clone(&self.store);
+        let (user, id) = (self.run.user.clone(), self.id.clone());
+        let withdraw = move || {
+            let withdrawn = store.withdraw_question(&user, &id, WITHDRAWN, Timestamp::now());
+            if let Err(error) = withdrawn {
+                tracing::debug!(%error, "a question is not withdrawn");
+            }
+        };
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(withdraw)),
+            Err(_) => withdraw(),
+        }
+    }
+}
