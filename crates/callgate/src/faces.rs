@@ -30,7 +30,10 @@ pub use crate::workers::Workers;
 
 /// Questions as records, and the ways by which they are answered.
 pub mod asking {
-    pub use crate::asking::{Asking, AskingOptions, RecordedAsker, RunContext, Way, record_way};
+    pub use crate::asking::{
+        Asking, AskingOptions, RecordedAsker, RunContext, Way, WebhookConfig, WebhookUrl,
+        record_way,
+    };
 }
 
 /// The check of ledger files.

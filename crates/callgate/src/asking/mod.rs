@@ -9,6 +9,8 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod webhook;
+mod webhook_config;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -21,6 +23,8 @@ use jiff::Timestamp;
 use open::OpenQuestion;
 pub use options::{AskingOptions, Way};
 use watch::Watch;
+use webhook::Webhook;
+pub use webhook_config::{WebhookConfig, WebhookUrl};
 
 /// A client refuses this fast only by itself: no person has read the question.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -33,6 +37,8 @@ pub struct Asking {
     owner: OnceLock<Owner>,
     watch: Arc<Watch>,
     on_elsewhere: Option<OnElsewhere>,
+    /// Made for the first run that has this way; `None` without one.
+    webhook: OnceLock<Option<Arc<Webhook>>>,
 }
 
 type OnElsewhere = Box<dyn Fn(&str, &Reply) + Send + Sync>;
@@ -46,6 +52,7 @@ impl Asking {
             owner: OnceLock::new(),
             watch: Arc::default(),
             on_elsewhere: None,
+            webhook: OnceLock::new(),
         }
     }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::webhook_config::WebhookConfig;
+
 /// `asking`: the ways by which questions about calls are answered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -20,6 +22,8 @@ pub struct AskingOptions {
     /// An operator may answer the questions of runs of their own. Default: `true`.
     #[serde(rename = "self")]
     pub own_runs: bool,
+    /// The program that answers by the way `webhook`.
+    pub webhook: Option<WebhookConfig>,
 }
 
 impl Default for AskingOptions {
@@ -28,6 +32,7 @@ impl Default for AskingOptions {
             expires: Duration::from_secs(600),
             ways: None,
             own_runs: true,
+            webhook: None,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! The keys are the fields of `File`. A new key is a field with a doc comment, and its use:
 //! the schema for editors (`schema`) and the tables of `docs/configuration.md` are made from it.
 
+mod asking;
 mod deserializer;
 mod edit;
 mod env_file;
@@ -277,6 +278,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
         config.disabled.push(lost.clone());
     }
     models::complete(tree, &mut config.models, config.search);
+    asking::complete(tree, &mut config.asking);
     (config, file.serve)
 }
 

@@ -157,6 +157,12 @@ fn keys_of_the_file() {
         row!(r#""models": { "small": { "api": "anthropic", "url": "https://a.b", "model": "m", "key": { "keyring": { "service": "s", "account": "a" } }, "timeout": "5s", "maxTokens": 100 } }"#,
             c => c.models.small.as_ref().map(|it| (it.api, it.key.as_ref().map(source), it.timeout, it.max_tokens)), r#"Some((Anthropic, Some("s/a"), 5s, 100))"#),
         row!(r#""models": { "small": { "api": "openai", "url": "https://a.b", "model": "m" } }"#, c => c.models.small.as_ref().map(|it| it.api), "Some(OpenAi)"),
+        row!(r#""asking": { "webhook": { "url": "https://${HOST}/ask?key=${TOKEN}", "secret": "${TOKEN}" } }"#,
+            c => c.asking.webhook.as_ref().map(|it| (it.url.0.as_str(), source(&it.secret), it.arguments, it.poll)),
+            r#"Some(("https://example.com/ask?key=hunter2", "hunter2", true, 10s))"#),
+        row!(r#""asking": { "ways": ["webhook"], "webhook": { "url": "http://[::1]:8181", "secret": { "command": ["./secret"] }, "arguments": false, "poll": "2m" } }"#,
+            c => c.asking.webhook.as_ref().map(|it| (it.url.0.as_str(), source(&it.secret), it.arguments, it.poll)),
+            r#"Some(("http://[::1]:8181/", "[\"/project/./secret\"] in Some(\"/project\") for 30s", false, 120s))"#),
         row!(r#""permissions": { "deny": ["x"] }"#, c => c.allow_unmatched, "false"),
         row!(r#""permissions": { "allowUnmatched": true }"#, c => c.allow_unmatched, "true"),
         row!(r#""search": { "by": "auto" }"#, c => c.search, "Auto"),
@@ -240,6 +246,7 @@ fn debug_output_holds_no_secret() {
                 "oauth": { "clientId": "c", "issuer": "https://i", "clientSecret": "${TOKEN}" } },
         },
         "models": { "small": { "url": "https://a.b/?key=${TOKEN}", "model": "m", "key": "${TOKEN}" } },
+        "asking": { "webhook": { "url": "https://a.b/${TOKEN}", "secret": "${TOKEN}" } },
     }"#;
     let config = read("callgate.json", text).expect("a configuration");
     let shown = format!("{config:#?}");

@@ -134,6 +134,18 @@ fn mistakes_in_the_file_are_reported() {
             "4 \"timeout\" in \"small\"… must be a string such as \"",
             "4 unknown key \"temperature\" in \"small\"…; remove it, or use one of api, url, model, key, timeout, maxTokens",
         ]),
+        ("{ \"asking\": { \"ways\": [\"webhook\"],\n\"webhook\": { \"url\": \"http://policy.example/ask\", \"secret\": 7,\n\"pool\": \"1s\", \"arguments\": \"no\", \"poll\": 10 } } }", &[
+            "2 \"url\" in \"webhook\" in \"asking\" must be https, or http on loopback",
+            "2 \"secret\" in \"webhook\" in \"asking\" must be a string, or an object with \"command\" or \"keyring\"",
+            "3 unknown key \"pool\" in \"webhook\" in \"asking\"; did you mean \"poll\"?",
+            "3 \"arguments\" in \"webhook\" in \"asking\" must be true or false",
+            "3 \"poll\" in \"webhook\" in \"asking\" must be a string such as \"",
+        ]),
+        (r#"{ "asking": { "webhook": { "url": "policy.example ${TOKEN}", "secret": "s" } } }"#, &["1 \"url\" in \"webhook\"…is not a URL; write one such as https://policy.example.com/callgate"]),
+        (r#"{ "asking": { "webhook": { "url": "https://a.b" } } }"#, &["1 \"webhook\"…has no \"secret\"; write it"]),
+        (r#"{ "asking": { "webhook": { "url": "http://localhost/", "secret": "whsec_${TOKEN}!" } } }"#, &["1 \"secret\" in \"webhook\" in \"asking\" has no key; write a text that is not empty, with Base64 after \"whsec_\""]),
+        (r#"{ "asking": { "webhook": { "url": "https://a.b", "secret": "${EMPTY}" } } }"#, &["1 \"secret\" in \"webhook\" in \"asking\" has no key"]),
+        (r#"{ "asking": { "ways": ["client", "webhook"] } }"#, &["1 \"ways\" in \"asking\" names \"webhook\", but \"asking\" has no \"webhook\"; add it with \"url\" and \"secret\""]),
         (r#"{ "models": { "small": { "url": "https://a.b" } } }"#, &["1 \"small\"…has no \"model\"; write it"]),
         (r#"{ "limits": ["2s"], "models": [] }"#, &[
             "1 \"limits\" in the file must be an object, and this is an array",
