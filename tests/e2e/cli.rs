@@ -42,6 +42,7 @@ fn help_of_each_command_lists_exit_codes() {
     for command in [
         "run", "check", "types", "tools", "search", "call", "serve", "export", "auth", "ledger",
         "runs",
+        "questions",
     ] {
         let ran = bench.callgate(&[command, "--help"]);
         assert!(ran.stdout.contains("Exit codes"), "{}", ran.stdout);

@@ -51,6 +51,7 @@ mod picking;
 mod positions;
 mod programs;
 mod pty;
+mod questions;
 mod real_servers;
 mod reaping;
 mod reports;

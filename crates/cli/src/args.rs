@@ -89,6 +89,10 @@ pub enum Command {
     #[command(after_help = help::AUTH_EXIT_CODES)]
     Auth(AuthArgs),
 
+    /// Answer the open questions about calls of all runs on this account, one by one
+    #[command(after_help = help::QUESTIONS_EXAMPLES)]
+    Questions(QuestionsArgs),
+
     /// Check a ledger file for changed and removed lines, or print its heads, which make
     /// a cut end detectable
     #[command(after_help = help::LEDGER_EXAMPLES)]
@@ -488,6 +492,17 @@ pub struct HttpArgs {
     /// Accept requests with the bearer token in this environment variable
     #[arg(long, value_name = "NAME", requires = "http", help_heading = help::HTTP)]
     pub bearer_env: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct QuestionsArgs {
+    /// Print the open questions as JSON, without answering them; with --watch, one a line
+    #[arg(long)]
+    pub json: bool,
+
+    /// Wait for new questions, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
 }
 
 #[derive(Debug, Args)]

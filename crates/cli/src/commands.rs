@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use callgate::config::Config;
 use callgate::dry_run::Preview;
-use callgate::faces::{Caller, code};
+use callgate::faces::{Caller, code, run_id};
 use callgate::settings::{CheckMode, Detail};
 use callgate::{
     CallErrorKind, CallOutcome, CallRequest, ErrorKind, Event, Gate, GateBuilder, RunReport,
@@ -21,7 +22,6 @@ use futures::FutureExt as _;
 use crate::args::{
     CallArgs, CheckArgs, Cli, Command, PermissionArgs, RunArgs, ServeArgs, TypesArgs,
 };
-use crate::ask::TerminalAsker;
 use crate::call_arguments::CallArguments;
 use crate::caller::TerminalCaller;
 use crate::names::{chosen, missing_server, not_a_tool};
@@ -62,6 +62,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             let print = async |gate: &Gate| crate::export::print(gate, &args);
             setup::with_tools(config, refresh, print).await
         }
+        Command::Questions(args) => crate::questions::execute(config, args).await,
         Command::Ledger { command } => crate::ledger::execute(command),
         Command::Runs(args) => crate::runs::execute(config, args).await,
         Command::Init(args) => crate::init::execute(config, args).await,
@@ -105,7 +106,9 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         words,
     } = setup::program(&args)?;
     let limits = setup::run_limits(config.as_ref(), &args.limits);
+    let id = run_id();
     let mut request = RunRequest::new(source.as_str())
+        .id(id.as_str())
         .name(name)
         .args(words)
         .limits(limits);
@@ -139,7 +142,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     };
     let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
     let builder = setup::recorded(builder, config.as_ref(), "run");
-    let builder = at_terminal(builder, &args.permissions);
+    let builder = at_terminal(builder, config.as_ref(), &args.permissions, &id);
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
@@ -175,13 +178,20 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     code
 }
 
-/// Adds the person at the terminal, if there is one, as caller and asker.
-fn at_terminal(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
+/// Adds the person at the terminal, if there is one, as caller, and the asker of a run.
+fn at_terminal(
+    builder: GateBuilder,
+    config: Option<&Config>,
+    flags: &PermissionArgs,
+    run: &str,
+) -> GateBuilder {
     let builder = builder.caller(Arc::new(TerminalCaller::new()));
-    if !flags.yes && is_attended() {
-        builder.asker(Arc::new(TerminalAsker))
-    } else {
-        setup::unattended(builder, flags)
+    if flags.yes {
+        return setup::unattended(builder, flags);
+    }
+    match crate::ask::recorded(config, run) {
+        Some(asker) => builder.asker(asker),
+        None => builder,
     }
 }
 
@@ -360,9 +370,10 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         start: Start::OnDemand,
         ..Flags::default()
     };
+    let id = run_id();
     let builder = setup::builder(Some(&config), &flags)?;
     let builder = setup::recorded(builder, Some(&config), "call");
-    let builder = at_terminal(builder, &args.permissions);
+    let builder = at_terminal(builder, Some(&config), &args.permissions, &id);
     let unsent = format!("{} was cancelled before it was sent", args.tool);
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return Ok(setup::cancelled(&unsent));
@@ -392,6 +403,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         }
     };
     let mut request = CallRequest::new(&args.tool, arguments).cancel_on(cancel);
+    request = request.id(id);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
     }

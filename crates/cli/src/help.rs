@@ -94,6 +94,19 @@ Exit codes:
   5 no server started, or not the server of a named pattern
   130 interrupted";
 
+pub const QUESTIONS_EXAMPLES: &str = "\
+Answers are given at a terminal alone. Without one, the open questions are listed.
+
+Examples:
+  callgate questions                             answer the open questions
+  callgate questions --watch                     and those that follow
+  callgate questions --json | jq '.[].function'
+
+Exit codes:
+  0 no question is left, or all were shown (--json)
+  2 usage error, no store, or no terminal to answer at
+  130 interrupted";
+
 pub const LEDGER_EXAMPLES: &str = "\
 Examples:
   callgate ledger verify calls.jsonl

@@ -20,6 +20,7 @@ mod log;
 mod names;
 mod print;
 mod progress;
+mod questions;
 mod rules;
 mod runs;
 mod schema;

@@ -15,6 +15,7 @@ use callgate::{
     Answer, CancellationToken, Gate, GateBuilder, Question, Rules, ServerState, Status,
 };
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
+use callgate_store::{SqliteStore, Store};
 use callgate_text::{indented, nearest, one_line};
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, RunArgs, ServeArgs};
@@ -460,6 +461,23 @@ pub fn print_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
         .flat_map(|it| gate.view().unmatched_in(it));
     for unmatched in gate.unmatched_rules().into_iter().chain(of_dry_run) {
         print::warning(&unmatched);
+    }
+}
+
+/// The store of runs and questions; `None` after a warning if it cannot be used.
+pub fn store(_config: Option<&Config>) -> Option<Arc<dyn Store>> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let home = || Some(absolute("HOME")?.join(".local/state"));
+    let folder = absolute("XDG_STATE_HOME").or_else(home)?.join("callgate");
+    match SqliteStore::open(&folder) {
+        Ok(store) => Some(Arc::new(store)),
+        Err(error) => {
+            print::warning(&format!("questions are not kept: {error}"));
+            None
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use jiff::Timestamp;
 
 use open::OpenQuestion;
 pub use options::{AskingOptions, Way};
+pub use record::RunContext;
 use watch::Watch;
 use webhook::Webhook;
 pub use webhook_config::{WebhookConfig, WebhookUrl};
@@ -91,17 +92,6 @@ impl Asking {
         // If two questions register, one owner stays.
         Ok(self.owner.get_or_init(|| owner).id())
     }
-}
-
-/// The run that asks.
-#[derive(Debug, Clone, Default)]
-pub struct RunContext {
-    /// The run's id.
-    pub id: String,
-    /// The user; empty in a program without users.
-    pub user: String,
-    /// The client's name and version, in its own words.
-    pub client: Option<String>,
 }
 
 /// The asker of one run: it records each question, and asks by the ways in their order.

@@ -10,7 +10,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::{Asking, RunContext, record};
+use super::Asking;
+use super::record::{self, RunContext};
 
 /// The reason of a withdrawn question.
 const WITHDRAWN: &str = "the run no longer waits for it";

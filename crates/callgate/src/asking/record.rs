@@ -11,7 +11,6 @@ use callgate_store::{
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::RunContext;
 use crate::question_text::{Shown, answer_text, question_text};
 
 /// Arguments over this size are kept in part: their start, end and hash.
@@ -25,6 +24,17 @@ const CHOICES: [(Choice, Answer); 6] = [
     (Choice::Deny, Answer::Deny),
     (Choice::DenyRun, Answer::DenyRun),
 ];
+
+/// The run that asks.
+#[derive(Debug, Clone, Default)]
+pub struct RunContext {
+    /// The run's id.
+    pub id: String,
+    /// The user; empty in a program without users.
+    pub user: String,
+    /// The client's name and version, in its own words.
+    pub client: Option<String>,
+}
 
 /// The record of a question that is open.
 pub(super) fn of_question(

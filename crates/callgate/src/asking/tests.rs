@@ -48,7 +48,7 @@ impl Place {
             if let Some(question) = found.pop() {
                 return question;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
     }
 
@@ -155,8 +155,8 @@ async fn way_after_an_answer_elsewhere_does_not_count() {
             Answer::Once
         }
     };
-    let ways: Vec<(&'static str, Arc<dyn Asker>)> = vec![("terminal", Arc::new(slow)), record_way()];
-    let asker = place.asker(LONG, ways);
+    let slow: Arc<dyn Asker> = Arc::new(slow);
+    let asker = place.asker(LONG, vec![("terminal", slow), record_way()]);
     let asked = tokio::spawn(async move { asker.ask(question()).await });
     let open = place.question(QuestionState::Open).await;
     assert!(place.answer(&open.id, &answered(Choice::Deny, "cleo")).is_first);

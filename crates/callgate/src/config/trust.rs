@@ -23,6 +23,7 @@ use super::tree::SYNTAX;
 /// all that is below it.
 pub(super) const INERT: &[&str] = &[
     "$schema",
+    "asking.expires",
     "cache.enabled",
     "cache.ttl",
     "limits",

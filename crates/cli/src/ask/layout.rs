@@ -1,7 +1,6 @@
 //! The layout of questions: what stands out, what is cut, and the line that stays after the answer.
 
-use callgate::faces::call_text;
-use callgate::{Answer, Question};
+use callgate::Answer;
 use callgate_text::{cut_to_width, wrapped};
 
 use crate::style::{self, styled};
@@ -16,8 +15,7 @@ const MAX_ROWS: usize = 200;
 
 /// The rows of a question, in which the function, its arguments, the reason and other servers' data
 /// stand out. Foreign text cannot start a row, so a row says by its start which part begins.
-pub fn highlighted(text: &str, question: &Question) -> String {
-    let function = question.function.as_str();
+pub fn highlighted(text: &str, function: &str, script: bool) -> String {
     let mut part = None;
     let mut out = String::with_capacity(text.len());
     for row in text.lines() {
@@ -25,7 +23,7 @@ pub fn highlighted(text: &str, question: &Question) -> String {
             out += MARGIN;
             out += &part.map_or_else(|| foreign.to_owned(), |style| styled(foreign, style));
         } else if row.starts_with('┌') {
-            let at = if question.script {
+            let at = if script {
                 row.rfind(function)
             } else {
                 row.find(function)
@@ -87,8 +85,8 @@ fn left_out(rows: usize, columns: Option<usize>) -> String {
     wrapped(&[text.as_str()], columns.unwrap_or(usize::MAX)) + "\n"
 }
 
-/// The line that stays of an answered question.
-pub fn summary(question: &Question, answer: Answer, columns: usize) -> String {
+/// The line that stays of an answered question about a call.
+pub fn summary(call: &str, answer: Answer, columns: usize) -> String {
     let outcome = match answer {
         Answer::Once => "allowed once",
         Answer::Run => "allowed in this run",
@@ -102,10 +100,7 @@ pub fn summary(question: &Question, answer: Answer, columns: usize) -> String {
         ("✗", style::DENIED)
     };
     // Some terminals draw the mark twice as wide.
-    let call = cut_to_width(
-        &call_text(question),
-        columns.saturating_sub(outcome.len() + 5),
-    );
+    let call = cut_to_width(call, columns.saturating_sub(outcome.len() + 5));
     format!("{} {call} {}", styled(mark, style), styled(outcome, style))
 }
 

@@ -8,7 +8,7 @@ use super::*;
 /// Keys that are shown before a found file is used. `*` stands for a name. A new key belongs here or
 /// into `INERT`.
 const SHOWN: &str = "
-asking.expires asking.self asking.ways asking.webhook
+asking.self asking.ways asking.webhook
 cache.path check.mode check.typescript envFile extract.calls extract.input extract.output
 extract.sameSchema flows ledger.bodies ledger.keep ledger.maxSize ledger.path ledger.sync
 mcpServers.*.args mcpServers.*.command mcpServers.*.connect mcpServers.*.cwd
