@@ -55,7 +55,8 @@ fn second_answerer_learns_who_was_first() {
         let (mut one, mut two) = (shown(&bench), shown(&bench));
         if is_owner_first {
             run.send_line("y").expect("answer");
-            one.exp_string("at the terminal of run r-").expect("the way");
+            one.exp_string("at the terminal of run r-")
+                .expect("the way");
         } else {
             one.send_line("y").expect("answer");
             run.exp_string("answered elsewhere by").expect("a remark");
@@ -102,16 +103,23 @@ fn open_questions_are_listed_without_a_terminal() {
 
 #[test]
 fn arguments_are_changed_in_an_editor() {
-    for (title, editor) in [("kayak", "sed -i s/kayak/raft/"), ("buggy", "sed -i s/buggy/raft/")] {
+    for (title, editor) in [
+        ("kayak", "sed -i s/kayak/raft/"),
+        ("buggy", "sed -i s/buggy/raft/"),
+    ] {
         let (bench, mut run) = waiting(title);
         let environment = [("VISUAL", ""), ("EDITOR", editor)];
         let mut other = at_terminal_with(&bench, &["questions"], &environment);
         other.exp_string("[n] no: ").expect("a question");
         other.send_line("e").expect("a key");
-        other.exp_string("send the call with them?").expect("the change");
+        other
+            .exp_string("send the call with them?")
+            .expect("the change");
         other.exp_string("[n] no: ").expect("the whole prompt");
         other.send_line("y").expect("answer");
-        other.exp_string("with other arguments").expect("the answer");
+        other
+            .exp_string("with other arguments")
+            .expect("the answer");
         other.exp_eof().expect("the end");
         let rest = run.exp_eof().expect("the end");
         assert!(rest.contains("raft made"), "{rest}");

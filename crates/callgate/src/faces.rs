@@ -31,7 +31,7 @@ pub use crate::workers::Workers;
 /// Questions as records, and the ways by which they are answered.
 pub mod asking {
     pub use crate::asking::{
-        Asking, AskingOptions, RecordedAsker, RunContext, Way, WebhookConfig, WebhookUrl,
+        Asking, AskingOptions, RecordedAsker, RunContext, Way, WebhookConfig, WebhookUrl, choice_of,
         record_way,
     };
 }

@@ -108,7 +108,9 @@ pub fn recorded(config: Option<&Config>, run: &str) -> Option<Arc<dyn Asker>> {
 
 /// The name of the person at the terminal, for records.
 pub fn person() -> String {
-    let mut named = ["USER", "LOGNAME"].into_iter().filter_map(|it| var(it).ok());
+    let mut named = ["USER", "LOGNAME"]
+        .into_iter()
+        .filter_map(|it| var(it).ok());
     let name = named.find(|name| !name.is_empty());
     name.unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
 }

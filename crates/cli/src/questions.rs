@@ -1,13 +1,13 @@
 //! `callgate questions`: lists the open questions of all runs, and answers them at the terminal.
 
 use std::collections::HashSet;
-use std::env::var_os;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::Answer;
+use callgate::faces::asking::choice_of;
 use callgate_store::{
     Access, AnswerRecord, Body, Choice, QuestionFilter, QuestionRecord, QuestionState,
     QuestionTexts, Settled, Store, StoreError,
@@ -87,9 +87,7 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
 
 /// The open questions, the oldest first, without those of processes that have ended.
 fn open_questions(store: &dyn Store) -> Result<Vec<QuestionRecord>, StoreError> {
-    let now = Timestamp::now();
-    store.close_lost(now)?;
-    store.expire_questions(Access::All, now)?;
+    tidy(store)?;
     let mut filter = QuestionFilter {
         state: Some(QuestionState::Open),
         ..QuestionFilter::default()
@@ -103,6 +101,14 @@ fn open_questions(store: &dyn Store) -> Result<Vec<QuestionRecord>, StoreError> 
         }
         filter.after = page.next;
     }
+}
+
+/// Closes the questions of processes that have ended, and those without an answer in time.
+fn tidy(store: &dyn Store) -> Result<(), StoreError> {
+    let now = Timestamp::now();
+    store.close_lost(now)?;
+    store.expire_questions(Access::All, now)?;
+    Ok(())
 }
 
 /// Asks the person about one question, and answers it in the store. False if the terminal has ended.
@@ -216,53 +222,31 @@ async fn ask(store: &dyn Store, question: &QuestionRecord) -> io::Result<Said> {
 fn offered(texts: &QuestionTexts) -> Vec<(&'static str, String, Answer)> {
     let keys = KEYS.iter().filter_map(|(key, _, answer)| {
         let mut offers = texts.offers.iter();
-        let offer = offers.find(|offer| Some(offer.choice) == choice(*answer))?;
+        let offer = offers.find(|offer| Some(offer.choice) == choice_of(*answer))?;
         Some((*key, label(&offer.effect, SHOWN), *answer))
     });
     keys.collect()
 }
 
-/// The choice of an answer with a key.
-fn choice(answer: Answer) -> Option<Choice> {
-    match answer {
-        Answer::Once => Some(Choice::Once),
-        Answer::Run => Some(Choice::Run),
-        Answer::Always => Some(Choice::Always),
-        Answer::DenyRun => Some(Choice::DenyRun),
-        Answer::Deny => Some(Choice::Deny),
-        _ => None,
-    }
-}
-
-/// Lets the person change the arguments, in `$VISUAL` or `$EDITOR`, else in one line. `None` if they
-/// are not to be sent.
+/// Lets the person change the arguments in an editor. `None` if they are not to be sent.
 async fn edited(conversation: &mut Conversation, arguments: &str) -> io::Result<Option<String>> {
-    let mut editors = ["VISUAL", "EDITOR"].into_iter().filter_map(var_os);
-    let text = match editors.find(|editor| !editor.is_empty()) {
-        Some(mut line) => {
-            let mut file = tempfile::Builder::new().suffix(".json").tempfile()?;
-            let value: Option<Value> = serde_json::from_str(arguments).ok();
-            let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
-            writeln!(file, "{}", pretty.as_deref().unwrap_or(arguments))?;
-            line.push(" \"$1\"");
-            // It blocks: the editor has the terminal until it ends.
-            let mut command = Command::new("sh");
-            let status = command.arg("-c").arg(line).arg("sh").arg(file.path()).status()?;
-            if !status.success() {
-                conversation.show("├ the editor failed\n").await?;
-                return Ok(None);
-            }
-            callgate_files::read_text(file.path(), MAX_EDITED)?
-        }
-        None => {
-            let line = conversation.ask("└ arguments, a JSON object: ").await?;
-            line.unwrap_or_default()
-        }
-    };
+    let mut file = tempfile::Builder::new().suffix(".json").tempfile()?;
+    let before: Value = serde_json::from_str(arguments)?;
+    writeln!(file, "{}", serde_json::to_string_pretty(&before)?)?;
+    // It blocks: the editor has the terminal until it ends.
+    let mut command = Command::new("sh");
+    command.args(["-c", "${VISUAL:-${EDITOR:-vi}} \"$1\"", "sh"]);
+    if !command.arg(file.path()).status()?.success() {
+        conversation.show("├ the editor failed\n").await?;
+        return Ok(None);
+    }
+    let text = callgate_files::read_text(file.path(), MAX_EDITED)?;
     let value = match serde_json::from_str::<Value>(&text) {
         Ok(value @ Value::Object(_)) => value,
         Ok(_) => {
-            conversation.show("├ the arguments must be an object\n").await?;
+            conversation
+                .show("├ the arguments must be an object\n")
+                .await?;
             return Ok(None);
         }
         Err(error) => {
@@ -271,12 +255,14 @@ async fn edited(conversation: &mut Conversation, arguments: &str) -> io::Result<
             return Ok(None);
         }
     };
-    if serde_json::from_str::<Value>(arguments).is_ok_and(|before| before == value) {
+    if value == before {
         conversation.show("├ the arguments are unchanged\n").await?;
         return Ok(None);
     }
     let rows = quoted(&value.to_string(), conversation.columns());
-    conversation.show(&format!("├ the arguments instead:\n{rows}")).await?;
+    conversation
+        .show(&format!("├ the arguments instead:\n{rows}"))
+        .await?;
     let agreed = conversation.agrees("send the call with them?").await?;
     Ok((agreed == Some(true)).then(|| text.trim().to_owned()))
 }
@@ -288,9 +274,7 @@ async fn until_closed(
 ) -> Result<QuestionRecord, StoreError> {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let now = Timestamp::now();
-        store.close_lost(now)?;
-        store.expire_questions(Access::All, now)?;
+        tidy(store)?;
         let current = store.question(Access::All, &question.id)?;
         if current.state != QuestionState::Open || current.round != question.round {
             return Ok(current);
@@ -299,13 +283,9 @@ async fn until_closed(
 }
 
 /// Answers a question in the store, unless it was answered before.
-fn answer(
-    store: &dyn Store,
-    question: &QuestionRecord,
-    words: &Words,
-) -> anyhow::Result<Settled> {
+fn answer(store: &dyn Store, question: &QuestionRecord, words: &Words) -> anyhow::Result<Settled> {
     let mut answer = AnswerRecord::default();
-    answer.choice = choice(words.answer).context("this answer has no choice")?;
+    answer.choice = choice_of(words.answer).context("this answer has no choice")?;
     answer.reason.clone_from(&words.reason);
     if let Some(edited) = &words.edited {
         let hash = store.put_blob(&question.user, &question.run, edited.as_bytes())?;
@@ -337,7 +317,10 @@ fn heading(store: &dyn Store, question: &QuestionRecord) -> String {
     let now = Timestamp::now();
     let asked = span(question.asked, now);
     let left = span(now, question.expires);
-    label(&format!("{text}, asked {asked} ago, expires in {left}"), SHOWN) + "\n"
+    label(
+        &format!("{text}, asked {asked} ago, expires in {left}"),
+        SHOWN,
+    ) + "\n"
 }
 
 /// A question in short, for a number of columns, with the rule that "always" writes.
@@ -348,10 +331,7 @@ fn shown(question: &QuestionRecord, columns: Option<usize>) -> String {
     if let Some(place) = texts.keeps_in.filter(|_| has_always) {
         let place = label(&place, SHOWN);
         text += &format!("├ [a] adds to permissions.allow of {place}:\n");
-        let rule = format!(
-            "{:?}, until its server changes the tool",
-            question.function
-        );
+        let rule = format!("{:?}, until its server changes the tool", question.function);
         text += &quoted(&rule, columns);
     }
     text

@@ -19,10 +19,11 @@ use callgate_gate::{Answer, Asker, GrantStoreError, Question, Reply};
 use callgate_store::{Owner, Store, StoreError};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use tokio::time::timeout;
 
 use open::OpenQuestion;
 pub use options::{AskingOptions, Way};
-pub use record::RunContext;
+pub use record::{RunContext, choice_of};
 use watch::Watch;
 use webhook::Webhook;
 pub use webhook_config::{WebhookConfig, WebhookUrl};
@@ -101,15 +102,6 @@ pub struct RecordedAsker {
     ways: Vec<(&'static str, Arc<dyn Asker>)>,
 }
 
-/// The end of the wait for an answer.
-enum Ended {
-    /// A different process has answered, or the record was closed.
-    Elsewhere(Reply),
-    /// A way has answered, or all ways have passed the question on.
-    Here(Reply),
-    Expired,
-}
-
 impl RecordedAsker {
     /// The asker of a run. Each way has its name, which answers carry. Other processes can answer
     /// if [`record_way`] is one of the ways.
@@ -129,23 +121,15 @@ impl RecordedAsker {
             None => None,
         };
         let is_open = open.is_some();
-        let ended = tokio::select! {
+        let here = timeout(self.asking.expires(), self.by_ways(question, is_open));
+        let (reply, is_elsewhere) = tokio::select! {
             biased;
-            Some(reply) = elsewhere(&mut open) => Ended::Elsewhere(reply),
-            reply = self.by_ways(question, is_open) => Ended::Here(reply),
-            () = tokio::time::sleep(self.asking.expires()) => Ended::Expired,
+            Some(reply) = elsewhere(&mut open) => (reply, true),
+            reply = here => (reply.unwrap_or_else(|_| Answer::Late.into()), false),
         };
-        let (reply, is_elsewhere) = match (ended, open) {
-            (Ended::Here(reply), Some(open)) => open.settle(reply).await,
-            (Ended::Expired, Some(open)) => open.expire().await,
-            (Ended::Elsewhere(reply), open) => {
-                if let Some(open) = open {
-                    open.close();
-                }
-                (reply, true)
-            }
-            (Ended::Here(reply), None) => (reply, false),
-            (Ended::Expired, None) => (Answer::Late.into(), false),
+        let (reply, is_elsewhere) = match open {
+            Some(open) if !is_elsewhere => open.settle(reply).await,
+            _ => (reply, is_elsewhere),
         };
         if let Some(tell) = &self.asking.on_elsewhere
             && is_elsewhere

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_gate::{Answer, Question, Reply};
-use callgate_store::{Access, QuestionState, Store, StoreError, StoreErrorKind};
+use callgate_store::{Access, Store, StoreError, StoreErrorKind};
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -74,32 +74,29 @@ impl OpenQuestion {
     /// Waits for the answer of a different process, or the end of the question; `None` if there
     /// can be none.
     pub(super) async fn elsewhere(&mut self) -> Option<Reply> {
-        (&mut self.answered).await.ok()
-    }
-
-    /// The question is closed in the store.
-    pub(super) fn close(mut self) {
+        let reply = (&mut self.answered).await.ok()?;
         self.is_closed = true;
+        Some(reply)
     }
 
-    /// Answers the question, unless it was answered before: then the first answer counts. Returns
-    /// the answer that counts, and whether it is of a different process. A reply without a choice
-    /// withdraws the question.
+    /// Closes the question with a reply, unless it was closed before: then the earlier reply counts.
+    /// A reply without a choice expires or withdraws the question. Returns the reply that counts,
+    /// and whether it is of a different process.
     pub(super) async fn settle(mut self, reply: Reply) -> (Reply, bool) {
         let (id, run, given) = (self.id.clone(), self.run.clone(), reply.clone());
-        let answer = move |store: &dyn Store| -> Result<Option<Reply>, StoreError> {
-            let Some(answer) = record::of_reply(store, &run, &given)? else {
-                let now = Timestamp::now();
-                let settled = store.withdraw_question(&run.user, &id, WITHDRAWN, now)?;
-                let earlier = record::reply(store, &settled.question);
-                return Ok((!settled.is_first).then_some(earlier));
+        let settle = move |store: &dyn Store| -> Result<Option<Reply>, StoreError> {
+            let (access, now) = (Access::User(&run.user), Timestamp::now());
+            if given.answer == Answer::Late {
+                store.expire_questions(access, now)?;
+            }
+            let settled = match record::of_reply(store, &run, &given)? {
+                Some(answer) => store.answer_question(access, &id, 0, &answer)?,
+                None => store.withdraw_question(&run.user, &id, WITHDRAWN, now)?,
             };
-            let access = Access::User(&run.user);
-            let settled = store.answer_question(access, &id, 0, &answer)?;
             let first = record::reply(store, &settled.question);
             Ok((!settled.is_first).then_some(first))
         };
-        match self.in_store(answer).await {
+        match self.in_store(settle).await {
             Ok(first) => {
                 self.is_closed = true;
                 let is_elsewhere = first.is_some();
@@ -108,34 +105,6 @@ impl OpenQuestion {
             Err(error) => {
                 tracing::warn!("an answer is not in the store: {error}");
                 (reply, false)
-            }
-        }
-    }
-
-    /// Expires the question, unless it was answered. Returns the reply, and whether it is an answer
-    /// of a different process.
-    pub(super) async fn expire(mut self) -> (Reply, bool) {
-        let (id, user) = (self.id.clone(), self.run.user.clone());
-        let expire = move |store: &dyn Store| -> Result<Option<Reply>, StoreError> {
-            let access = Access::User(&user);
-            store.expire_questions(access, Timestamp::now())?;
-            let record = store.question(access, &id)?;
-            let is_answered = record.state == QuestionState::Answered;
-            Ok(is_answered.then(|| record::reply(store, &record)))
-        };
-        match self.in_store(expire).await {
-            Ok(answered) => {
-                // A clock that was set back leaves it open; it is withdrawn then.
-                self.is_closed = answered.is_some();
-                let is_elsewhere = answered.is_some();
-                (
-                    answered.unwrap_or_else(|| Answer::Late.into()),
-                    is_elsewhere,
-                )
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a question is not expired in the store");
-                (Answer::Late.into(), false)
             }
         }
     }

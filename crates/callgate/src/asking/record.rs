@@ -63,8 +63,9 @@ pub(super) fn of_question(
     record.arguments = body(&question.arguments);
     record.rule = rule;
     record.line = question.line.as_ref().map(|line| line.number);
-    let flows = question.flow_records();
-    record.flows = serde_json::to_value(flows).ok();
+    if !question.flows.is_empty() {
+        record.flows = serde_json::to_value(question.flow_records()).ok();
+    }
     record.asked = asked;
     record.expires = asked.checked_add(expires).unwrap_or(Timestamp::MAX);
     record.texts = Some(texts(question));
@@ -73,11 +74,7 @@ pub(super) fn of_question(
 
 fn texts(question: &Question) -> QuestionTexts {
     let is_kept = question.arguments.len() <= MAX_ARGUMENTS;
-    let whole = if is_kept {
-        Shown::Whole
-    } else {
-        Shown::Short
-    };
+    let whole = if is_kept { Shown::Whole } else { Shown::Short };
     let answers = question.answers().into_iter();
     let offers = answers.filter_map(|answer| {
         let effect = answer_text(question, answer);
@@ -103,7 +100,7 @@ fn body(text: &str) -> Body {
 }
 
 /// The choice of an answer; `None` for one that leaves the question open.
-pub(super) fn choice_of(answer: Answer) -> Option<Choice> {
+pub fn choice_of(answer: Answer) -> Option<Choice> {
     if answer == Answer::Standing {
         return Some(Choice::Once);
     }

@@ -102,7 +102,10 @@ const LONG: Duration = Duration::from_secs(600);
 
 #[tokio::test]
 async fn answer_in_the_store_ends_the_wait() {
-    for (choice, expected) in [(Choice::Run, Answer::Run), (Choice::DenyRun, Answer::DenyRun)] {
+    for (choice, expected) in [
+        (Choice::Run, Answer::Run),
+        (Choice::DenyRun, Answer::DenyRun),
+    ] {
         let place = Place::new();
         let asker = place.asker(LONG, vec![silent("terminal"), record_way()]);
         let asked = tokio::spawn(async move { asker.ask(question()).await });
@@ -136,7 +139,10 @@ async fn answer_of_a_way_is_recorded() {
         assert_eq!(reply.via.as_deref(), Some("terminal"));
         let closed = place.question(QuestionState::Answered).await;
         let recorded = closed.answer.expect("an answer");
-        assert_eq!((recorded.choice, recorded.via.as_str()), (choice, "terminal"));
+        assert_eq!(
+            (recorded.choice, recorded.via.as_str()),
+            (choice, "terminal")
+        );
         let late = place.answer(&closed.id, &answered(Choice::Always, "ben"));
         assert!(!late.is_first);
     }
@@ -159,7 +165,11 @@ async fn way_after_an_answer_elsewhere_does_not_count() {
     let asker = place.asker(LONG, vec![("terminal", slow), record_way()]);
     let asked = tokio::spawn(async move { asker.ask(question()).await });
     let open = place.question(QuestionState::Open).await;
-    assert!(place.answer(&open.id, &answered(Choice::Deny, "cleo")).is_first);
+    assert!(
+        place
+            .answer(&open.id, &answered(Choice::Deny, "cleo"))
+            .is_first
+    );
     tell.send(()).expect("the way waits");
     let reply = asked.await.expect("a reply");
     assert_eq!(reply.answer, Answer::Deny);
@@ -173,6 +183,7 @@ async fn question_without_an_answer_expires() {
         let asker = place.asker(Duration::from_millis(50), ways);
         assert_eq!(asker.ask(question()).await.answer, Answer::Late);
         let expired = place.question(QuestionState::Expired).await;
+        assert_eq!(expired.texts, None);
         let late = place.answer(&expired.id, &answered(Choice::Once, "cleo"));
         assert!(!late.is_first);
         assert_eq!(late.question.state, QuestionState::Expired);
@@ -188,7 +199,12 @@ async fn question_of_an_ended_run_is_withdrawn() {
     asked.abort();
     let withdrawn = place.question(QuestionState::Withdrawn).await;
     assert_eq!(withdrawn.id, open.id);
-    assert!(!place.answer(&open.id, &answered(Choice::Once, "cleo")).is_first);
+    assert_eq!(withdrawn.texts, None);
+    assert!(
+        !place
+            .answer(&open.id, &answered(Choice::Once, "cleo"))
+            .is_first
+    );
 }
 
 #[tokio::test]
