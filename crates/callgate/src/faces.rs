@@ -44,8 +44,9 @@ pub mod ledger {
 /// The record of runs.
 pub mod store {
     pub use callgate_store::{
-        Access, Body, CallRecord, RunFilter, RunRecord, RunStatus, SqliteStore, Store, StoreError,
-        StoreErrorKind,
+        Access, AnswerRecord, Body, CallRecord, Choice, QuestionFilter, QuestionRecord,
+        QuestionState, QuestionTexts, RunFilter, RunRecord, RunStatus, Settled, SqliteStore, Store,
+        StoreError, StoreErrorKind,
     };
 
     pub use crate::record::{OpenStore, Recorder, StoreSink, open_store};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use callgate::Answer;
 use callgate::faces::asking::choice_of;
-use callgate_store::{
+use callgate::faces::store::{
     Access, AnswerRecord, Body, Choice, QuestionFilter, QuestionRecord, QuestionState,
     QuestionTexts, Settled, Store, StoreError,
 };

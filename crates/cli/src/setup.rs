@@ -8,14 +8,13 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use callgate::config::{Config, EnvFile, StoreConfig};
 use callgate::dry_run::DryRun;
-use callgate::faces::store::{Recorder, StoreSink};
+use callgate::faces::store::{Recorder, Store, StoreSink, open_store};
 use callgate::faces::{Connect, LedgerOptions, MAX_STDIN, Skill, WorkerProgram, Workers};
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{
     Answer, CancellationToken, Gate, GateBuilder, Question, Rules, ServerState, Status,
 };
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
-use callgate_store::{SqliteStore, Store};
 use callgate_text::{indented, nearest, one_line};
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, RunArgs, ServeArgs};
@@ -257,11 +256,15 @@ pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<Gat
 
 /// Starts the record of this process's runs; `None` if the configuration turns it off.
 pub fn recorder(config: Option<&Config>) -> Option<Arc<Recorder>> {
-    let settings = match config {
-        Some(config) => config.store.clone()?,
-        None => StoreConfig::default(),
-    };
-    Some(Recorder::start(settings))
+    Some(Recorder::start(store_settings(config)?))
+}
+
+/// The settings of the store; `None` if the configuration turns it off.
+fn store_settings(config: Option<&Config>) -> Option<StoreConfig> {
+    match config {
+        Some(config) => config.store.clone(),
+        None => Some(StoreConfig::default()),
+    }
 }
 
 /// Records the runs of a gate, unless the configuration turns that off. `face` is the command.
@@ -464,15 +467,9 @@ pub fn print_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
     }
 }
 
-/// The store of runs and questions; `None` after a warning if it cannot be used.
-pub fn store(_config: Option<&Config>) -> Option<Arc<dyn Store>> {
-    let absolute = |name: &str| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    let home = || Some(absolute("HOME")?.join(".local/state"));
-    let folder = absolute("XDG_STATE_HOME").or_else(home)?.join("callgate");
-    match SqliteStore::open(&folder) {
+/// The store of runs and questions; `None` if there is none, after a warning if it cannot be used.
+pub fn store(config: Option<&Config>) -> Option<Arc<dyn Store>> {
+    match open_store(&store_settings(config)?) {
         Ok(store) => Some(Arc::new(store)),
         Err(error) => {
             print::warning(&format!("questions are not kept: {error}"));
