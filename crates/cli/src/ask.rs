@@ -80,7 +80,10 @@ pub fn recorded(config: Option<&Config>, run: &str) -> Option<Arc<dyn Asker>> {
     let mut ways: Vec<(&'static str, Arc<dyn Asker>)> = Vec::new();
     for way in chosen {
         match way {
-            Way::Terminal if is_attended => ways.push((way.name(), Arc::new(TerminalAsker))),
+            Way::Terminal if is_attended => {
+                let terminal = OneAtATime::new(Arc::new(TerminalAsker));
+                ways.push((way.name(), Arc::new(terminal)));
+            }
             Way::Record => {
                 store = setup::store(config);
                 ways.extend(store.as_ref().map(|_| record_way()));

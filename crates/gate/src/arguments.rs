@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use callgate_schema::{Token, TokenKind, extent, tokens};
+use callgate_catalog::Tool;
+use callgate_schema::{Declared, Fit, Token, TokenKind, extent, tokens};
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 /// serde_json's limit of nesting.
@@ -65,6 +67,21 @@ impl Arguments {
     }
 }
 
+/// The first reason why changed arguments do not fit their tool's `inputSchema`, as a clause.
+pub(crate) async fn schema_problem(tool: &Tool, arguments: &Arguments) -> Option<String> {
+    let schema = tool.definition.input_schema.clone();
+    let text = Arc::clone(arguments.text());
+    let fit = spawn_blocking(move || Declared::new(schema).fit(&text)).await;
+    // The script's own arguments are left to the server, as are those of an unknown schema.
+    let Ok(Fit::Wrong { problems }) = fit else {
+        return None;
+    };
+    let first = problems.first().map_or("", |first| first);
+    Some(format!(
+        "the operator's changed arguments do not fit the tool's inputSchema: {first}"
+    ))
+}
+
 /// True for a string that, as a name, is one of [`PRIVATE_NAMES`].
 fn is_private_name(token: Token<'_>) -> bool {
     if token.kind != TokenKind::String {
@@ -115,7 +132,34 @@ fn is_long_integer(token: Token<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use callgate_catalog::ToolDefinition;
+    use serde_json::json;
+
     use super::*;
+
+    #[tokio::test]
+    async fn changed_arguments_must_fit_the_schema() {
+        let mut definition = ToolDefinition::new("s", "t");
+        definition.input_schema = json!({
+            "type": "object",
+            "properties": { "n": { "type": "integer" }, "to": { "type": "string" } },
+            "required": ["to"],
+        });
+        let tool = Tool::new("s_t", definition);
+        let problem = async |given: &str| {
+            let arguments = Arguments::parse(given, "arguments").expect("arguments");
+            schema_problem(&tool, &arguments).await
+        };
+        for wrong in [r#"{"to":"a","n":"7"}"#, r#"{"n":7}"#] {
+            let problem = problem(wrong).await.expect("a problem");
+            let start = "the operator's changed arguments do not fit the tool's inputSchema: ";
+            assert!(problem.starts_with(start), "{problem}");
+        }
+        assert_eq!(problem(r#"{"to":"a","n":7}"#).await, None);
+        let unknown = Tool::new("s_u", ToolDefinition::new("s", "u"));
+        let arguments = Arguments::parse("{}", "arguments").expect("arguments");
+        assert_eq!(schema_problem(&unknown, &arguments).await, None);
+    }
 
     #[test]
     fn integers_keep_their_digits() {

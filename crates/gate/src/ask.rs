@@ -1,20 +1,27 @@
 //! Questions about calls, and their answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_policy::flow::{Finding, FlowRecord};
 use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission, Verdict};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Serialize;
+use tokio::sync::Mutex;
 
 use crate::grant_store::GrantStoreError;
 
+/// The pause before a question that waited for its turn: the answer before it may cover its call.
+const AFTER_ANSWER: Duration = Duration::from_millis(100);
+
 /// Answers questions about calls, such as a person at a terminal.
 pub trait Asker: Send + Sync {
-    /// Asks about one call. A run asks one question at a time. The future must not block its
-    /// thread, which also runs the run and its limits. It is dropped when the run ends before
-    /// there is an answer.
+    /// Asks about one call. A run asks about all calls that wait for approval at once; an asker
+    /// that can show one question at a time is put into a [`OneAtATime`]. The future must not
+    /// block its thread, which also runs the run and its limits. It is dropped without an answer
+    /// when the run or the call ends first, and when the answer to a different question covers
+    /// the call.
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply>;
 
     /// Learns if the grant of an [`Answer::Always`] for this function was kept in its place. By
@@ -37,6 +44,47 @@ pub struct NoAsker;
 impl Asker for NoAsker {
     fn ask(&self, _question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(std::future::ready(Answer::NoAsker.into()))
+    }
+}
+
+/// An asker that gets one question at a time; the others wait, in their order. A question whose
+/// call is covered by an earlier answer is not asked.
+pub struct OneAtATime {
+    asker: Arc<dyn Asker>,
+    turn: Mutex<()>,
+}
+
+impl OneAtATime {
+    /// Asks this asker.
+    pub fn new(asker: Arc<dyn Asker>) -> Self {
+        Self {
+            asker,
+            turn: Mutex::default(),
+        }
+    }
+}
+
+impl Asker for OneAtATime {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(async move {
+            let _turn = if let Ok(turn) = self.turn.try_lock() {
+                turn
+            } else {
+                let turn = self.turn.lock().await;
+                tokio::time::sleep(AFTER_ANSWER).await;
+                turn
+            };
+            self.asker.ask(question).await
+        })
+    }
+
+    fn kept<'a>(
+        &'a self,
+        function: &'a str,
+        place: &'a str,
+        kept: Result<(), GrantStoreError>,
+    ) -> BoxFuture<'a, ()> {
+        self.asker.kept(function, place, kept)
     }
 }
 
@@ -294,10 +342,11 @@ impl Answer {
 pub struct Reply {
     /// The answer.
     pub answer: Answer,
-    /// The arguments to send in place of the script's, as the JSON text of an object.
+    /// The arguments to send in place of the script's, as the JSON text of an object. Rules, flows
+    /// and reviewers may still deny them. An answer with other arguments is for this call only.
     pub arguments: Option<String>,
     /// The reason for a refusal, in the words of the answering person or program. The script
-    /// reads it.
+    /// reads the first 500 characters.
     pub reason: Option<String>,
     /// The name of the answering person or program, if it is known.
     pub by: Option<String>,

@@ -8,14 +8,15 @@ use callgate_policy::{
 use callgate_servers::Audience;
 use jiff::Timestamp;
 
-use crate::ask::{About, Answer, Asker, Changed, Question, ScriptLine};
+use crate::arguments::{Arguments, schema_problem};
+use crate::ask::{About, Answer, Asker, Changed, Question, Reply, ScriptLine};
 use crate::flows::Flows;
 use crate::grant_store::{Definitions, GrantStore};
 use crate::ledger::Ledger;
+use crate::open_question::{OpenQuestion, OpenQuestions};
 use crate::pending_call::PendingCall;
-use crate::question_turn::QuestionTurns;
 use crate::review::Reviewers;
-use crate::ruling::Ruling;
+use crate::ruling::{Details, Ruling};
 use crate::setup::Setup;
 
 /// Decides the calls of one run.
@@ -27,7 +28,7 @@ pub(crate) struct Authority {
     keep: Option<Arc<dyn GrantStore>>,
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
-    turns: QuestionTurns,
+    questions: OpenQuestions,
     audience: Audience,
     /// The configuration file, for the operator.
     file: Option<String>,
@@ -64,13 +65,13 @@ impl Authority {
             keep: records.keep,
             definitions: records.definitions,
             script: options.script,
-            turns: QuestionTurns::default(),
+            questions: OpenQuestions::default(),
         }
     }
 
     /// Decides a call. If a dry run withholds it, the asker is not asked, and the session does not
-    /// count a use.
-    pub(crate) async fn decide(&self, call: &PendingCall<'_>, ledger: &Ledger) -> Ruling {
+    /// count a use. An answer may change the call's arguments.
+    pub(crate) async fn decide(&self, call: &mut PendingCall<'_>, ledger: &Ledger) -> Ruling {
         Ruling {
             audience: self.audience,
             file: self.file.clone(),
@@ -78,40 +79,44 @@ impl Authority {
         }
     }
 
-    async fn ruling(&self, call: &PendingCall<'_>, ledger: &Ledger) -> Ruling {
+    async fn ruling(&self, call: &mut PendingCall<'_>, ledger: &Ledger) -> Ruling {
         let review = self.reviewers.review_arguments(call.reviewed()).await;
-        let data = self.about_data(call, review.as_ref());
-        let decision = match data {
-            Some(denied) if denied.verdict == Verdict::Deny => denied,
-            data => match (self.about_call(call), data) {
-                (decision, Some(asked)) if decision.verdict == Verdict::Allow => asked,
-                (decision, _) => decision,
-            },
-        };
+        let decision = self.decision(call, review.as_ref());
         if decision.verdict != Verdict::Ask || !call.is_sent {
             return Ruling::by_rules(decision);
         }
         self.ask(call, review.as_ref(), decision, ledger).await
     }
 
-    /// The decision of rules and grants, which count this use.
-    fn about_call(&self, call: &PendingCall<'_>) -> Decision {
-        let arguments = call.arguments.value();
-        let facts = CallFacts {
-            arguments: Some(&arguments),
-            ..call.tool.facts(call.is_trusted, Timestamp::now())
-        };
+    /// The strictest decision about a call and its data, which counts this use.
+    fn decision(&self, call: &PendingCall<'_>, review: Option<&Decision>) -> Decision {
         let count = if call.is_sent {
             Count::All
         } else {
             Count::OfRun
+        };
+        match self.about_data(call, review) {
+            Some(denied) if denied.verdict == Verdict::Deny => denied,
+            data => match (self.about_call(call, count), data) {
+                (decision, Some(asked)) if decision.verdict == Verdict::Allow => asked,
+                (decision, _) => decision,
+            },
+        }
+    }
+
+    /// The decision of rules and grants.
+    fn about_call(&self, call: &PendingCall<'_>, count: Count) -> Decision {
+        let arguments = call.arguments.value();
+        let facts = CallFacts {
+            arguments: Some(&arguments),
+            ..call.tool.facts(call.is_trusted, Timestamp::now())
         };
         self.permissions.decide(&facts, count)
     }
 
     /// The stricter decision of reviewers and flow rules, unless both let the call pass.
     fn about_data(&self, call: &PendingCall<'_>, review: Option<&Decision>) -> Option<Decision> {
-        match (self.flows.decide(call.flows), review) {
+        match (self.flows.decide(&call.flows), review) {
             (Some(flows), Some(review))
                 if flows.verdict == Verdict::Deny && review.verdict != Verdict::Deny =>
             {
@@ -122,56 +127,164 @@ impl Authority {
         }
     }
 
-    /// Asks about a call, when its turn comes.
+    /// Asks about a call, until there is an answer to this question, or one that covers the call.
     async fn ask(
         &self,
-        call: &PendingCall<'_>,
+        call: &mut PendingCall<'_>,
         review: Option<&Decision>,
         decision: Decision,
         ledger: &Ledger,
     ) -> Ruling {
-        let mut turn = self.turns.take(call).await;
-        // An answer during the wait may have granted the call.
-        let decision = match &decision.because {
+        let mut open = self.questions.open(call);
+        // An answer since the decision may cover the call.
+        if let Some(ruling) = self.covered(call, review, &decision, &open) {
+            return ruling;
+        }
+        let Some(asker) = &self.asker else {
+            return Ruling::new(decision, Some(Answer::NoAsker));
+        };
+        let question = self.question(call, review, &decision, ledger);
+        let about = question.about.clone();
+        let mut asked = asker.ask(question);
+        let mut reply = loop {
+            tokio::select! {
+                biased;
+                reply = &mut asked => break reply,
+                () = open.others() => {
+                    if let Some(ruling) = self.covered(call, review, &decision, &open) {
+                        return ruling;
+                    }
+                }
+            }
+        };
+        reply.answer = about.limit(reply.answer);
+        let edited = match edited(call, &mut reply).await {
+            Ok(edited) => edited,
+            Err(problem) => {
+                let mut ruling = Ruling::new(decision, Some(reply.answer));
+                ruling.details = Details {
+                    problem: Some(problem),
+                    ..Details::of(&reply)
+                };
+                return ruling;
+            }
+        };
+        let ruling = self.apply(call, &about, decision, &reply, &open);
+        match edited {
+            Some(edited) if ruling.allows() => {
+                self.decide_edited(call, edited, &about, review, ruling)
+                    .await
+            }
+            _ => {
+                if about.call && ruling.answer == Some(Answer::Always) {
+                    self.keep(call.tool.grant()).await;
+                }
+                ruling
+            }
+        }
+    }
+
+    /// The ruling about a call with an open question that an answer to a different one covers.
+    fn covered(
+        &self,
+        call: &PendingCall<'_>,
+        review: Option<&Decision>,
+        decision: &Decision,
+        open: &OpenQuestion<'_>,
+    ) -> Option<Ruling> {
+        let turn = open.turn();
+        let anew = match &decision.because {
             // The call itself is allowed, and its use is counted already.
             Because::Flow(_) | Because::Reviewer(_) => match self.about_data(call, review) {
                 Some(decision) => decision,
                 // An answer for the run lets the data pass.
-                None => return Ruling::new(decision, Some(Answer::Run)),
+                None => {
+                    let ruling = Ruling::new(decision.clone(), Some(Answer::Run));
+                    return Some(turn.covered(ruling));
+                }
             },
-            _ => self.about_call(call),
+            _ => self.decision(call, review),
         };
-        if decision.verdict != Verdict::Ask {
-            return Ruling::by_rules(decision);
+        if anew.verdict == Verdict::Ask {
+            return turn.refused(Ruling::by_rules(anew));
         }
-        if let Some(answer) = turn.refusal() {
-            return Ruling::new(decision, Some(answer));
-        }
-        let question = self.question(call, review, &decision, ledger);
-        let about = question.about.clone();
-        let answer = match &self.asker {
-            Some(asker) => about.limit(asker.ask(question).await.answer),
-            None => Answer::NoAsker,
-        };
-        if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
-            self.flows.pass(call.flows);
-        }
-        match answer {
-            Answer::Deny | Answer::DenyRun | Answer::Dismissed => turn.refuse(answer),
-            // Approval of this data flow does not approve later calls of the function.
-            _ if !about.call => {}
-            Answer::Run => self.permissions.grant(call.tool.grant(), Scope::Run),
-            Answer::Session => self.permissions.grant(call.tool.grant(), Scope::Session),
-            Answer::Always => self.keep(call.tool.grant()).await,
-            _ => {}
-        }
-        Ruling::new(decision, Some(answer))
+        Some(turn.covered(Ruling::by_rules(anew)))
     }
 
-    /// Keeps a grant for good, and adds it to this session: a kept grant counts from the next
-    /// start on.
+    /// Applies the answer to a call's question, unless the call was refused meanwhile.
+    fn apply(
+        &self,
+        call: &PendingCall<'_>,
+        about: &About,
+        decision: Decision,
+        reply: &Reply,
+        open: &OpenQuestion<'_>,
+    ) -> Ruling {
+        let answer = reply.answer;
+        let turn = open.turn();
+        if answer.allows()
+            && let Some(refused) = turn.refused(Ruling::by_rules(decision.clone()))
+        {
+            return refused;
+        }
+        let mut ruling = Ruling::new(decision, Some(answer));
+        ruling.details = Details::of(reply);
+        if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
+            self.flows.pass(&call.flows);
+            // Approval of a data flow does not approve later calls of the function.
+            let scope = match answer {
+                Answer::Run => Scope::Run,
+                // A kept grant counts from the next start on.
+                _ => Scope::Session,
+            };
+            if about.call {
+                self.permissions.grant(call.tool.grant(), scope);
+            }
+            turn.cover(answer, &ruling.details);
+        } else if matches!(answer, Answer::Deny | Answer::DenyRun | Answer::Dismissed) {
+            turn.cover(answer, &ruling.details);
+        }
+        ruling
+    }
+
+    /// Decides a call anew with the arguments of an answer that allows it. The answer stands for an
+    /// approval, but not of data and objections that its question did not show.
+    async fn decide_edited(
+        &self,
+        call: &mut PendingCall<'_>,
+        edited: Arguments,
+        asked: &About,
+        review: Option<&Decision>,
+        mut ruling: Ruling,
+    ) -> Ruling {
+        call.arguments = edited;
+        call.flows = self.flows.find(call.tool, &call.arguments).await;
+        ruling.details.is_edited = true;
+        let objection = self.reviewers.review_arguments(call.reviewed()).await;
+        let data = self.flows.to_ask(&call.flows);
+        let is_shown = objection.as_ref().is_none_or(|it| Some(it) == review)
+            && data.iter().all(|from| asked.data.contains(from));
+        match self.about_data(call, objection.as_ref()) {
+            Some(denied) if denied.verdict == Verdict::Deny => ruling.decision = denied,
+            Some(unasked) if !is_shown => {
+                ruling.details.problem = Some(format!(
+                    "with the operator's changed arguments, it {unasked}, and the answer was not \
+                     about that"
+                ));
+                ruling.decision = unasked;
+            }
+            _ => {
+                let decision = self.about_call(call, Count::Nothing);
+                if decision.verdict == Verdict::Deny {
+                    ruling.decision = decision;
+                }
+            }
+        }
+        ruling
+    }
+
+    /// Keeps a grant for good.
     async fn keep(&self, grant: Grant) {
-        self.permissions.grant(grant.clone(), Scope::Session);
         let Some(keep) = &self.keep else {
             return;
         };
@@ -216,14 +329,39 @@ impl Authority {
             also_asked: self.about_data(call, review).filter(|_| is_about_call),
             about: About {
                 call: is_about_call,
-                data: self.flows.to_ask(call.flows),
+                data: self.flows.to_ask(&call.flows),
             },
             script: self.script.is_some(),
             line,
             done: ledger.done(),
             changed: Changed::of(decision, Some(&definition.identity), find),
-            flows: call.flows.to_vec(),
+            flows: call.flows.clone(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }
+    }
+}
+
+/// The arguments of an allowing reply, if they differ from the call's. The reply is then for this
+/// call only.
+/// The error: why they cannot be sent, as a clause.
+async fn edited(call: &PendingCall<'_>, reply: &mut Reply) -> Result<Option<Arguments>, String> {
+    let given = reply.arguments.take();
+    let Some(given) = given.filter(|_| reply.answer.allows()) else {
+        return Ok(None);
+    };
+    let edited = Arguments::parse(&given, "operator's changed arguments");
+    if edited
+        .as_ref()
+        .is_ok_and(|it| it.text() == call.arguments.text())
+    {
+        return Ok(None);
+    }
+    if reply.answer != Answer::Standing {
+        reply.answer = Answer::Once;
+    }
+    let edited = edited?;
+    match schema_problem(call.tool, &edited).await {
+        Some(problem) => Err(problem),
+        None => Ok(Some(edited)),
     }
 }

@@ -40,24 +40,22 @@ impl Dispatcher {
     {
         let mut entry = self.ledger.open(model, input, line)?;
         let input = entry.parse(input, "input")?;
-        let flows = self.flows.find(model, &input).await;
-        entry.found(&flows);
-        let call = PendingCall {
+        let mut call = PendingCall {
             tool: model,
-            arguments: &input,
-            flows: &flows,
+            ordinal: entry.ordinal(),
+            flows: self.flows.find(model, &input).await,
+            arguments: input,
             line,
             // It belongs to the host.
             is_trusted: true,
             is_sent: true,
         };
-        let ruling = self.authority.decide(&call, &self.ledger).await;
-        entry.decided(&ruling);
+        let ruling = self.decide(&mut call, &mut entry).await;
         if !ruling.allows() {
             return Err(entry.denied(ruling));
         }
         entry.sending()?;
-        let consulted = work(Arc::clone(input.text())).await;
+        let consulted = work(Arc::clone(call.arguments.text())).await;
         let read = consulted.read.as_str();
         self.release(&call, &mut entry, read).await?;
         match consulted.failed {

@@ -75,20 +75,18 @@ impl Dispatcher {
     ) -> Result<Box<RawValue>, CallError> {
         let mut entry = self.ledger.open(tool, &arguments, options.line)?;
         let arguments = entry.parse(&arguments, "arguments")?;
-        let flows = self.flows.find(tool, &arguments).await;
-        entry.found(&flows);
         let is_trusted = self.servers.is_trusted(&tool.definition.server);
         let dry_run = self.dry_run.as_deref();
-        let call = PendingCall {
+        let mut call = PendingCall {
             tool,
-            arguments: &arguments,
-            flows: &flows,
+            ordinal: entry.ordinal(),
+            flows: self.flows.find(tool, &arguments).await,
+            arguments,
             line: options.line,
             is_trusted,
             is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
         };
-        let ruling = self.authority.decide(&call, &self.ledger).await;
-        entry.decided(&ruling);
+        let ruling = self.decide(&mut call, &mut entry).await;
         if let Some(answer) = self.answer_in_dry_run(&call, &mut entry, &ruling) {
             return answer;
         }
@@ -100,12 +98,24 @@ impl Dispatcher {
             server: &tool.definition.server,
             tool: &tool.definition.name,
             definition: tool.definition.identity.hash(),
-            arguments: arguments.text(),
+            arguments: call.arguments.text(),
             caller: self.caller.clone(),
             limit: time_left(&options),
         };
         let answer = self.servers.call(sent).await;
         self.finish(&call, entry, answer, &options).await
+    }
+
+    /// Decides a call, and notes the decision with the arguments that it is about.
+    pub(crate) async fn decide(&self, call: &mut PendingCall<'_>, entry: &mut OpenLine) -> Ruling {
+        entry.found(&call.flows);
+        let ruling = self.authority.decide(call, &self.ledger).await;
+        if ruling.details.is_edited {
+            entry.edited(&call.arguments);
+            entry.found(&call.flows);
+        }
+        entry.decided(&ruling);
+        ruling
     }
 
     /// Denies a call outside the run's scope. The rules are not asked.

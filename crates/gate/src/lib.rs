@@ -15,15 +15,17 @@ mod failure_message;
 mod flows;
 mod grant_store;
 mod ledger;
+mod open_question;
 mod output_check;
 mod pending_call;
-mod question_turn;
 mod review;
 mod ruling;
 mod server_answer;
 mod setup;
 
-pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, Reply, ScriptLine};
+pub use ask::{
+    About, Answer, Asker, Changed, Done, NoAsker, OneAtATime, Question, Reply, ScriptLine,
+};
 pub use consult::Consulted;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};

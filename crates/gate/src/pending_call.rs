@@ -6,12 +6,13 @@ use callgate_policy::flow::Finding;
 use crate::arguments::Arguments;
 use crate::review::Reviewed;
 
-/// A call that is being decided.
-#[derive(Clone, Copy)]
+/// A call that is being decided. An answer may change its arguments.
 pub(crate) struct PendingCall<'a> {
     pub(crate) tool: &'a Tool,
-    pub(crate) arguments: &'a Arguments,
-    pub(crate) flows: &'a [Finding],
+    /// Its number in the run, from 1.
+    pub(crate) ordinal: usize,
+    pub(crate) arguments: Arguments,
+    pub(crate) flows: Vec<Finding>,
     /// The script's line, from 1, if it is known.
     pub(crate) line: Option<u32>,
     /// True if the configuration trusts the tool's server.
@@ -20,15 +21,15 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) is_sent: bool,
 }
 
-impl<'a> PendingCall<'a> {
+impl PendingCall<'_> {
     /// The call as reviewers see it.
-    pub(crate) fn reviewed(&self) -> Reviewed<'a> {
+    pub(crate) fn reviewed(&self) -> Reviewed<'_> {
         Reviewed {
             function: &self.tool.function,
             server: &self.tool.definition.server,
             tool: &self.tool.definition.name,
             arguments: self.arguments.text(),
-            flows: self.flows,
+            flows: &self.flows,
         }
     }
 }

@@ -6,10 +6,16 @@ use std::sync::Arc;
 use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Permission, Rule, Verdict};
 use callgate_servers::Audience;
-use callgate_text::shell_word;
+use callgate_text::{label, shell_word};
 use serde_json::Value;
 
-use crate::ask::Answer;
+use crate::ask::{Answer, Reply};
+
+/// The limit of the reason for a refusal, in characters.
+const MAX_REASON: usize = 500;
+
+/// The limit of the names of the answering person and of the way, in characters.
+const MAX_NAME: usize = 200;
 
 /// The outcome of a decision: by rule and, where a rule says so, by asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +24,42 @@ pub struct Ruling {
     pub decision: Decision,
     /// The asker's answer; `None` if there was no question.
     pub answer: Option<Answer>,
+    /// The details of the answer.
+    pub(crate) details: Details,
     /// The readers of advice.
     pub(crate) audience: Audience,
     /// The configuration file, for the operator.
     pub(crate) file: Option<String>,
+}
+
+/// The details of an answer, as error, report and ledger have them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Details {
+    /// The reason for a refusal.
+    pub(crate) reason: Option<String>,
+    /// The name of the answering person or program.
+    pub(crate) by: Option<String>,
+    /// The way by which the answer came.
+    pub(crate) via: Option<String>,
+    /// True if the call has the answer's arguments in place of the script's.
+    pub(crate) is_edited: bool,
+    /// Why the answer's arguments cannot be sent, as a whole clause.
+    pub(crate) problem: Option<String>,
+}
+
+impl Details {
+    pub(crate) fn of(reply: &Reply) -> Self {
+        let shown = |text: &Option<String>, max| {
+            let text = text.as_deref().map(|text| label(text, max));
+            text.filter(|text| !text.is_empty())
+        };
+        Self {
+            reason: shown(&reply.reason, MAX_REASON).filter(|_| !reply.answer.allows()),
+            by: shown(&reply.by, MAX_NAME),
+            via: shown(&reply.via, MAX_NAME),
+            ..Self::default()
+        }
+    }
 }
 
 impl Ruling {
@@ -29,6 +67,7 @@ impl Ruling {
         Self {
             decision,
             answer,
+            details: Details::default(),
             audience: Audience::default(),
             file: None,
         }
@@ -44,7 +83,9 @@ impl Ruling {
         match self.decision.verdict {
             Verdict::Allow => true,
             Verdict::Deny => false,
-            Verdict::Ask => self.answer.is_some_and(Answer::allows),
+            Verdict::Ask => {
+                self.details.problem.is_none() && self.answer.is_some_and(Answer::allows)
+            }
         }
     }
 
@@ -95,6 +136,7 @@ impl Ruling {
         }
         let again = match self.answer {
             Some(Answer::Late | Answer::Unclear) => "; calling again asks again",
+            _ if self.details.problem.is_some() => "; calling again asks again",
             // An operator calls by running the script again, and can be asked then.
             _ if is_operator => "",
             // Clients without a person answer so at once.
@@ -184,15 +226,24 @@ fn such_arguments(rules: &[Arc<Rule>]) -> &'static str {
 
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(problem) = &self.details.problem {
+            return f.write_str(problem);
+        }
         let mut decision = self.decision.clone();
         if self.audience == Audience::Caller && decision.because == Because::UntrustedHint {
             // Only the operator can mark a server as trusted.
             decision.because = Because::NoRule;
         }
         if decision.verdict != Verdict::Ask {
+            if self.details.is_edited {
+                f.write_str("the operator's changed arguments are ")?;
+            }
             return decision.fmt(f);
         }
         match self.answer {
+            Some(Answer::Once) if self.details.is_edited => {
+                f.write_str("allowed once when asked, with the operator's changed arguments")
+            }
             Some(Answer::Once) => f.write_str("allowed once when asked"),
             Some(Answer::Run) => f.write_str("allowed for this run when asked"),
             Some(Answer::Session) => f.write_str("allowed for this session when asked"),
@@ -212,6 +263,12 @@ impl fmt::Display for Ruling {
             Some(Answer::Late) => write!(f, "{decision}, and no answer came in time"),
             Some(Answer::Failed) => write!(f, "{decision}, and asking failed without an answer"),
             Some(Answer::NoAsker) | None => write!(f, "{decision}, and there is no one to ask"),
+        }?;
+        match (self.answer, &self.details.reason) {
+            (Some(Answer::Deny | Answer::DenyRun), Some(reason)) => {
+                write!(f, ": the operator says: \"{reason}\"")
+            }
+            _ => Ok(()),
         }
     }
 }

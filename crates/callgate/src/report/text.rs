@@ -245,7 +245,12 @@ fn failed_line(line: &LedgerLine) -> String {
         arguments,
         ..
     } = line;
-    format!("{ordinal} {function}({arguments}) {}", call_outcome(line))
+    let edited = if line.edited {
+        ", with the operator's changed arguments"
+    } else {
+        ""
+    };
+    format!("{ordinal} {function}({arguments}) {}{edited}", call_outcome(line))
 }
 
 /// Calls of one function that failed alike in one line.
@@ -285,10 +290,11 @@ fn numbers(first: usize, last: usize, count: usize) -> String {
 
 /// True for a call that is counted with others of its function.
 fn is_grouped(line: &LedgerLine) -> bool {
-    matches!(
+    let is_good = matches!(
         line.outcome,
         Outcome::Ok | Outcome::Withheld | Outcome::Recorded
-    )
+    );
+    is_good && !line.edited
 }
 
 /// The calls of one function that need no line of their own.

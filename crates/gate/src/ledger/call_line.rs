@@ -23,6 +23,19 @@ pub struct LedgerLine {
     /// The answer to the question about the call; absent if there was no question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
+    /// The name of the person or program that answered, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// The way by which the answer came, such as `terminal`, or the question about a different call
+    /// whose answer covers this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_via: Option<String>,
+    /// The reason for a refusal, in the words of the person or program that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_reason: Option<String>,
+    /// True if the arguments are those of the answer, in place of the script's.
+    #[serde(skip_serializing_if = "is_false")]
+    pub edited: bool,
     /// The advice on a call that was denied; empty for any other.
     #[serde(skip)]
     pub advice: String,
@@ -68,6 +81,10 @@ pub struct LedgerLine {
     /// The end of the call.
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 pub(super) fn is_zero(count: &usize) -> bool {

@@ -162,6 +162,10 @@ fn call_parts(kind: LineKind, call: &CallEvent<'_>, options: &LedgerOptions) -> 
     let decided = json!({
         "decision": Some(&of.decision).filter(|text| !text.is_empty()),
         "answer": of.answer,
+        "answeredBy": of.answered_by,
+        "answeredVia": of.answered_via,
+        "answerReason": of.answer_reason,
+        "edited": Some(true).filter(|_| of.edited),
         "rule": call.rule.map(|rule| rule.to_json().to_string()),
         "flows": Some(&of.flows).filter(|flows| !flows.is_empty()),
         "moreFlows": Some(of.more_flows).filter(|more| *more > 0),

@@ -25,6 +25,9 @@ const SHOWN_ARGUMENTS: usize = 200;
 /// The decision of a call that was given up first.
 const UNDECIDED: &str = "undecided: it was given up first";
 
+/// The end of the message of an error about arguments that the script did not write.
+const EDITED: &str = "; the operator changed the arguments of this call";
+
 /// The open line of a call. Dropping it before the call's end records that the call was cancelled.
 pub(crate) struct OpenLine {
     ledger: Arc<Ledger>,
@@ -34,6 +37,7 @@ pub(crate) struct OpenLine {
     sent: Option<Instant>,
     arguments: Option<Arc<str>>,
     rule: Option<Rule>,
+    is_edited: bool,
     is_closed: bool,
 }
 
@@ -47,6 +51,7 @@ impl OpenLine {
             sent: None,
             arguments: None,
             rule: None,
+            is_edited: false,
             is_closed: false,
         }
     }
@@ -61,6 +66,17 @@ impl OpenLine {
         let parsed = Arguments::parse(given.get(), noun);
         let arguments =
             parsed.map_err(|message| self.fail(code::INVALID_ARGUMENTS, message, false))?;
+        self.note(&arguments);
+        Ok(arguments)
+    }
+
+    /// Notes arguments that an answer put in place of the script's.
+    pub(crate) fn edited(&mut self, arguments: &Arguments) {
+        self.is_edited = true;
+        self.note(arguments);
+    }
+
+    fn note(&mut self, arguments: &Arguments) {
         let text = arguments.text();
         self.arguments = Some(Arc::clone(text));
         let (sha256, shown) = (digest(text), one_line(text, SHOWN_ARGUMENTS));
@@ -68,8 +84,8 @@ impl OpenLine {
             line.arguments = shown;
             line.argument_bytes = text.len();
             line.argument_sha256 = Some(sha256);
+            line.edited = self.is_edited;
         });
-        Ok(arguments)
     }
 
     /// Notes the flows found in the arguments: the first ones, up to the limits.
@@ -90,6 +106,9 @@ impl OpenLine {
         self.change(|line| {
             line.decision = ruling.to_string();
             line.answer = ruling.answer;
+            line.answered_by.clone_from(&ruling.details.by);
+            line.answered_via.clone_from(&ruling.details.via);
+            line.answer_reason.clone_from(&ruling.details.reason);
         });
     }
 
@@ -108,7 +127,16 @@ impl OpenLine {
         Ok(())
     }
 
-    pub(crate) fn error(&self, kind: CallErrorKind) -> CallError {
+    pub(crate) fn error(&self, mut kind: CallErrorKind) -> CallError {
+        if self.is_edited {
+            match &mut kind {
+                CallErrorKind::Tool { message, .. } | CallErrorKind::Protocol { message, .. } => {
+                    message.push_str(EDITED);
+                }
+                CallErrorKind::Timeout { unused, .. } => unused.push_str(EDITED),
+                _ => {}
+            }
+        }
         CallError {
             server: self.server.clone(),
             function: self.function.clone(),

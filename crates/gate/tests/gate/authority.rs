@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, CallOptions, GrantStore, GrantStoreError, NoAsker, Question};
+use callgate_gate::{
+    Answer, CallOptions, GrantStore, GrantStoreError, NoAsker, OneAtATime, Question,
+};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
@@ -226,7 +228,8 @@ async fn concurrent_calls_do_not_exceed_max_calls() {
 async fn denial_answers_only_equal_waiting_calls() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Deny);
-    let run = servers.run_with(setup(Arc::default(), asker));
+    let one_at_a_time = Arc::new(OneAtATime::new(asker));
+    let run = servers.run_with(setup(Arc::default(), one_at_a_time));
     let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));
     in_time(join_all(calls)).await;
     assert_eq!(asked.len(), 2);

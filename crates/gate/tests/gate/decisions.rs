@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, NoAsker, Question, Reply};
+use callgate_gate::{Answer, Asker, CallOptions, NoAsker, OneAtATime, Question, Reply};
 use callgate_policy::{Definition, Grant, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
@@ -126,7 +126,7 @@ async fn calls_without_matching_rule_are_asked_about() {
 
     // A grant is for its run alone.
     let next = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
-    expect![[r#"CallError { server: "flaky", function: "flaky_text", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker), audience: Operator, file: None }) }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    expect![[r#"CallError { server: "flaky", function: "flaky_text", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker), details: Details { reason: None, by: None, via: None, is_edited: false, problem: None }, audience: Operator, file: None }) }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
     servers.shut_down().await;
 }
 
@@ -190,7 +190,8 @@ async fn void_grant_before_ask_rule_suggests_flag() {
 async fn one_grant_answers_all_queued_questions() {
     let servers = in_time(Servers::connect(vec![odd("counter")])).await;
     let asker = Scripted::new(&[Answer::Run]);
-    let run = servers.run(rules(&[], &[], &[]), asker.clone());
+    let one_at_a_time = Arc::new(OneAtATime::new(asker.clone()));
+    let run = servers.run(rules(&[], &[], &[]), one_at_a_time);
     // All fifty must be in flight together, so all fifty must be let through.
     let calls = (0..50).map(|_| call(&run, "counter", "wait", json!({ "calls": 50 })));
     let results = in_time(join_all(calls)).await;

@@ -5,6 +5,7 @@ mod calls;
 mod consulting;
 mod decisions;
 mod dry_runs;
+mod questions;
 mod results;
 mod review;
 mod support;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, GrantStore, GrantStoreError, NoAsker, Outcome, Question, Reviewer,
-    Setup,
+    Answer, Asker, CallOptions, GrantStore, GrantStoreError, NoAsker, OneAtATime, Outcome,
+    Question, Reviewer, Setup,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
@@ -122,6 +122,7 @@ async fn answer_for_run_covers_only_this_flow() {
     in_time(async {
         let mut rules = rules(Verdict::Ask);
         rules.label_server("c", "private");
+        let asker = Arc::new(OneAtATime::new(asker));
         let (servers, run) = run_with(rules, asker, vec![]).await;
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
         let calls = (0..10).map(|i| call(&run, "b", "echo", json!({ "text": NOTE, "i": i })));
@@ -295,8 +296,8 @@ async fn reviewer_judges_arguments_and_results() {
         call(&run, "b", "echo", hidden).await;
         expect![[r#"
             {"text":"plain"}
-            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None, audience: Operator, file: None }) }
-            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker), audience: Operator, file: None }) }
+            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None, details: Details { reason: None, by: None, via: None, is_edited: false, problem: None }, audience: Operator, file: None }) }
+            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker), details: Details { reason: None, by: None, via: None, is_edited: false, problem: None }, audience: Operator, file: None }) }
             CallError { server: "a", function: "a_echo", kind: Kept { reason: "not for scripts" } }
             CallError { server: "a", function: "a_rejects", kind: Kept { reason: "not for scripts" } }
         "#]].assert_eq(&said);

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::faces::{Caller, NoAsker, NoCaller};
+use callgate::question::OneAtATime;
 use callgate::{Asker, Gate, RunReport, RunRequest};
 use futures::FutureExt as _;
 use http::request::Parts;
@@ -347,7 +348,11 @@ impl Runs {
         }
         let name = client.as_ref().and_then(|client| client.name.clone());
         let (caller, asker): (Arc<dyn Caller>, Arc<dyn Asker>) = match client {
-            Some(client) => (Arc::<ClientAsker>::clone(&client), client),
+            // Many clients can show only one form at a time.
+            Some(client) => (
+                Arc::<ClientAsker>::clone(&client),
+                Arc::new(OneAtATime::new(client)),
+            ),
             None => (Arc::new(NoCaller), Arc::new(NoAsker)),
         };
         let progress = Arc::clone(run);
