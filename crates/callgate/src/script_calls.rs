@@ -68,6 +68,10 @@ impl CallHandler for ScriptCalls {
         }
     }
 
+    fn approval_time(&self) -> Duration {
+        self.0.run.approval_time()
+    }
+
     fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
         let calls = &self.0;
         let server = |catalog: &Catalog| Some(catalog.get(function)?.definition.server.clone());
@@ -91,6 +95,7 @@ impl CallHandler for ScriptCalls {
 
 impl RunCalls {
     async fn answer(&self, call: ScriptCall) -> Result<Box<RawValue>, Thrown> {
+        let _open = self.run.open_call();
         let function = call.function;
         let input = without_lone_surrogates(call.input);
         let options = CallOptions {

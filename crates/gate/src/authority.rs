@@ -8,6 +8,7 @@ use callgate_policy::{
 use callgate_servers::Audience;
 use jiff::Timestamp;
 
+use crate::approval_clock::ApprovalClock;
 use crate::arguments::{Arguments, schema_problem};
 use crate::ask::{About, Answer, Asker, Changed, Question, Reply, ScriptLine};
 use crate::flows::Flows;
@@ -29,6 +30,7 @@ pub(crate) struct Authority {
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
     questions: OpenQuestions,
+    pub(crate) approvals: ApprovalClock,
     audience: Audience,
     /// The configuration file, for the operator.
     file: Option<String>,
@@ -66,6 +68,7 @@ impl Authority {
             definitions: records.definitions,
             script: options.script,
             questions: OpenQuestions::default(),
+            approvals: ApprovalClock::default(),
         }
     }
 
@@ -146,6 +149,7 @@ impl Authority {
         let question = self.question(call, review, &decision, ledger);
         let about = question.about.clone();
         let mut asked = asker.ask(question);
+        let waiting = self.approvals.ask();
         let mut reply = loop {
             tokio::select! {
                 biased;
@@ -157,6 +161,7 @@ impl Authority {
                 }
             }
         };
+        drop(waiting);
         reply.answer = about.limit(reply.answer);
         let edited = match edited(call, &mut reply).await {
             Ok(edited) => edited,

@@ -137,6 +137,16 @@ impl Dispatcher {
         refused().unwrap_or_else(|error| error)
     }
 
+    /// Counts an open call of the script until the value is dropped.
+    pub fn open_call(&self) -> impl Sized {
+        self.authority.approvals.open()
+    }
+
+    /// The time so far in which each open call waited for approval.
+    pub fn approval_time(&self) -> Duration {
+        self.authority.approvals.time()
+    }
+
     /// The run's id.
     pub fn id(&self) -> &str {
         self.ledger.run()

@@ -4,6 +4,7 @@
 //! by rules, grants, [`Reviewer`]s and the [`Asker`], writes the ledger, sends the call, and
 //! checks the result. Nothing is sent before the decision is in the ledger.
 
+mod approval_clock;
 mod arguments;
 mod ask;
 mod authority;

@@ -286,7 +286,8 @@ pub(super) struct LimitKeys {
     timeout: Option<Duration>,
     /// Waiting for timers alone, since the last call. Default: `5m`.
     wait_timeout: Option<Duration>,
-    /// The time of the whole run. Default: `1h`.
+    /// The time of the whole run, except while every call under way waits for approval. Default:
+    /// `1h`.
     run_timeout: Option<Duration>,
     /// The memory of the heap and of array buffers, each; at least 16MiB. Flag: `--memory`. Default: `128MiB`.
     #[serde(deserialize_with = "Size::deserialize_memory")]

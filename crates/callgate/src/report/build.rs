@@ -310,10 +310,11 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
             "ms",
             format!("the run took {time}, over its limit of {max_time}"),
             if is_operator {
-                "waiting for tools and answers is counted; raise the limit with limits.runTimeout"
+                "waiting for tools is counted, for approval it is not; raise the limit with \
+                 limits.runTimeout"
             } else {
-                "waiting for tools and answers is counted; do less per script, or split it into \
-                 several"
+                "waiting for tools is counted, for approval it is not; do less per script, or split \
+                 it into several"
             },
         ),
         WhichLimit::Memory => (

@@ -23,6 +23,12 @@ pub trait CallHandler: Send + Sync {
         }
     }
 
+    /// The time so far in which each call under way waited for approval: it does not count against
+    /// [`Limits::run_time`](crate::Limits::run_time). The function must be quick. Default: none.
+    fn approval_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Receives the kept output while the script runs, and if it is for standard error. The
     /// function must be quick.
     fn printed(&self, _text: &str, _is_error: bool) {}

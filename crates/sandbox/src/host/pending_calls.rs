@@ -79,6 +79,11 @@ impl PendingCalls {
         }));
     }
 
+    /// The time so far in which each call under way waited for approval.
+    pub(super) fn approval_time(&self) -> Duration {
+        self.handler.approval_time()
+    }
+
     /// Makes the error that the script catches for a call or an answer that is not passed on.
     pub(super) fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
         let undelivered = || self.handler.undelivered(function, what, message);

@@ -169,7 +169,8 @@ impl RunLoop {
             let Some(end) = self.passed(now, work) else {
                 let (script, wait) = (self.limits.script_time, self.limits.wait_time);
                 let next = self.clock.next_check(script, wait, now, work);
-                return Some(next.min(self.began + self.limits.run_time));
+                let end = self.began + self.limits.run_time + self.calls.approval_time();
+                return Some(next.min(end));
             };
             self.stop(end);
         }
@@ -323,6 +324,7 @@ impl RunLoop {
         let spent = self.clock.spent(now, work);
         let waited = self.clock.waited(now, work);
         let whole = now.saturating_duration_since(self.began);
+        let whole = whole.saturating_sub(self.calls.approval_time());
         let (which, limit, observed) = if spent >= self.limits.script_time {
             (WhichLimit::ScriptTime, self.limits.script_time, spent)
         } else if waited >= self.limits.wait_time {

@@ -49,6 +49,36 @@ async fn waiting_for_a_call_is_not_script_time() {
     assert!(script_time < Duration::from_millis(100), "{script_time:?}");
 }
 
+/// Its calls have waited for approval for a part of the time since this moment.
+struct Approving(Instant, u32);
+
+impl CallHandler for Approving {
+    fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn approval_time(&self) -> Duration {
+        self.0.elapsed() / self.1
+    }
+}
+
+#[tokio::test]
+async fn waiting_for_approval_is_not_run_time() {
+    let script = "await new Promise(done => setTimeout(done, 1200)); return 1";
+    for (part, expected) in [(1, None), (4, Some(WhichLimit::RunTime))] {
+        let job = limited(script, |limits| {
+            limits.run_time = Duration::from_millis(600);
+        });
+        let calls = Arc::new(Approving(Instant::now(), part));
+        let ended = run_by(&launcher(0), job, calls, CancellationToken::new()).await;
+        let which = match &ended.end {
+            End::Limit { which, .. } => Some(*which),
+            _ => None,
+        };
+        assert_eq!(which, expected, "{:?}", ended.end);
+    }
+}
+
 #[tokio::test]
 async fn waiting_for_a_timer_is_not_script_time() {
     let script = "await new Promise(done => setTimeout(done, 1200)); return 1";
