@@ -150,8 +150,7 @@ pub struct Question {
     /// The run's calls so far, by function in the order of the first calls.
     #[doc(hidden)]
     pub done: Vec<Done>,
-    /// The change of the tool's definition since it was last allowed, if that is the reason for
-    /// the question.
+    /// The change of the tool's definition since it was last allowed.
     #[doc(hidden)]
     pub changed: Option<Changed>,
     /// The place that keeps [`Answer::Always`]; without a place it lasts for the session.

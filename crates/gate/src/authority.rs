@@ -1,12 +1,15 @@
 //! Decides the calls of one run: rules, grants, data flows, reviewers and the asker.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use callgate_policy::{
-    Because, CallFacts, Count, Decision, DefinitionHash, Grant, Permissions, Scope, Verdict,
+    Because, CallFacts, Count, Decision, Definition, DefinitionHash, Grant, Permissions, Scope,
+    Verdict,
 };
 use callgate_servers::Audience;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::approval_clock::ApprovalClock;
 use crate::arguments::{Arguments, schema_problem};
@@ -31,6 +34,8 @@ pub(crate) struct Authority {
     script: Option<Arc<str>>,
     questions: OpenQuestions,
     pub(crate) approvals: ApprovalClock,
+    /// The definitions of tools when a call of them was last allowed by an answer, by function.
+    allowed: Mutex<HashMap<String, Arc<Definition>>>,
     audience: Audience,
     /// The configuration file, for the operator.
     file: Option<String>,
@@ -69,6 +74,7 @@ impl Authority {
             script: options.script,
             questions: OpenQuestions::default(),
             approvals: ApprovalClock::default(),
+            allowed: Mutex::default(),
         }
     }
 
@@ -234,6 +240,11 @@ impl Authority {
         }
         let mut ruling = Ruling::new(decision, Some(answer));
         ruling.details = Details::of(reply);
+        if answer.allows() {
+            let (function, now) = (&call.tool.function, &call.tool.definition.identity);
+            let mut allowed = self.allowed.lock();
+            allowed.insert(function.clone(), Arc::clone(now));
+        }
         if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
             self.flows.pass(&call.flows);
             // Approval of a data flow does not approve later calls of the function.
@@ -323,6 +334,16 @@ impl Authority {
             Some(ScriptLine { number, text })
         });
         let is_about_call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
+        let now = &definition.identity;
+        // A tool that changed after an answer is not called, and asked about anew.
+        let changed_since_answer = || {
+            let allowed = self.allowed.lock();
+            let before = allowed.get(&tool.function)?;
+            (before.hash() != now.hash()).then(|| Changed {
+                before: Some(Arc::clone(before)),
+                now: Some(Arc::clone(now)),
+            })
+        };
         Question {
             function: tool.function.clone(),
             server: definition.server.clone(),
@@ -339,7 +360,7 @@ impl Authority {
             script: self.script.is_some(),
             line,
             done: ledger.done(),
-            changed: Changed::of(decision, Some(&definition.identity), find),
+            changed: Changed::of(decision, Some(now), find).or_else(changed_since_answer),
             flows: call.flows.clone(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }

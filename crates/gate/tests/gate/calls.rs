@@ -74,7 +74,9 @@ async fn tool_changed_after_decision_is_not_called() {
         move |question: Question| {
             let (servers, run, name) = (servers.clone(), run.clone(), name.clone());
             let mut shown = shown.lock().expect("no panic");
-            shown.extend(question.description);
+            let before = question.changed.and_then(|changed| changed.before);
+            let before = before.map(|it| it.text().contains("Changed 0 times"));
+            shown.extend(question.description.map(|now| (now, before)));
             let is_first = shown.len() == 1;
             async move {
                 if is_first {
@@ -96,7 +98,10 @@ async fn tool_changed_after_decision_is_not_called() {
         "one was called""#]].assert_eq(&said.join("\n"));
     assert_eq!(
         *shown.lock().expect("no panic"),
-        ["Changed 0 times", "Changed 1 times"]
+        [
+            ("Changed 0 times".to_owned(), None),
+            ("Changed 1 times".to_owned(), Some(true)),
+        ]
     );
     let sent: Vec<_> = asked
         .ledger()
