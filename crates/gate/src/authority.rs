@@ -169,29 +169,21 @@ impl Authority {
         };
         drop(waiting);
         reply.answer = about.limit(reply.answer);
-        let edited = match edited(call, &mut reply).await {
-            Ok(edited) => edited,
-            Err(problem) => {
-                let mut ruling = Ruling::new(decision, Some(reply.answer));
-                ruling.details = Details {
-                    problem: Some(problem),
-                    ..Details::of(&reply)
-                };
-                return ruling;
-            }
-        };
-        let ruling = self.apply(call, &about, decision, &reply, &open);
-        match edited {
-            Some(edited) if ruling.allows() => {
+        let edited = edited(call, &mut reply);
+        let mut ruling = self.apply(call, &about, decision, &reply, &open);
+        if ruling.answer == Some(Answer::Always) {
+            self.keep(call.tool.grant()).await;
+        }
+        match edited.filter(|_| ruling.allows()) {
+            Some(Ok(edited)) => {
                 self.decide_edited(call, edited, &about, review, ruling)
                     .await
             }
-            _ => {
-                if about.call && ruling.answer == Some(Answer::Always) {
-                    self.keep(call.tool.grant()).await;
-                }
+            Some(Err(problem)) => {
+                ruling.details.problem = Some(problem);
                 ruling
             }
+            None => ruling,
         }
     }
 
@@ -273,6 +265,10 @@ impl Authority {
         review: Option<&Decision>,
         mut ruling: Ruling,
     ) -> Ruling {
+        if let Some(problem) = schema_problem(call.tool, &edited).await {
+            ruling.details.problem = Some(problem);
+            return ruling;
+        }
         call.arguments = edited;
         call.flows = self.flows.find(call.tool, &call.arguments).await;
         ruling.details.is_edited = true;
@@ -367,27 +363,18 @@ impl Authority {
     }
 }
 
-/// The arguments of an allowing reply, if they differ from the call's. The reply is then for this
-/// call only.
-/// The error: why they cannot be sent, as a clause.
-async fn edited(call: &PendingCall<'_>, reply: &mut Reply) -> Result<Option<Arguments>, String> {
+/// The arguments of an allowing reply, or why they cannot be sent; `None` if they are the call's
+/// own. With others, the reply is for this call only.
+fn edited(call: &PendingCall<'_>, reply: &mut Reply) -> Option<Result<Arguments, String>> {
     let given = reply.arguments.take();
-    let Some(given) = given.filter(|_| reply.answer.allows()) else {
-        return Ok(None);
-    };
+    let given = given.filter(|_| reply.answer.allows())?;
     let edited = Arguments::parse(&given, "operator's changed arguments");
-    if edited
-        .as_ref()
-        .is_ok_and(|it| it.text() == call.arguments.text())
-    {
-        return Ok(None);
+    let own = call.arguments.text();
+    if edited.as_ref().is_ok_and(|edited| edited.text() == own) {
+        return None;
     }
     if reply.answer != Answer::Standing {
         reply.answer = Answer::Once;
     }
-    let edited = edited?;
-    match schema_problem(call.tool, &edited).await {
-        Some(problem) => Err(problem),
-        None => Ok(Some(edited)),
-    }
+    Some(edited)
 }
