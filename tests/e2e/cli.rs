@@ -40,7 +40,16 @@ pub(crate) fn ticketing() -> Workbench {
 fn help_of_each_command_lists_exit_codes() {
     let bench = Workbench::empty();
     for command in [
-        "run", "check", "types", "tools", "search", "call", "serve", "export", "auth", "ledger",
+        "run",
+        "check",
+        "types",
+        "tools",
+        "search",
+        "call",
+        "serve",
+        "export",
+        "auth",
+        "ledger",
         "runs",
         "questions",
     ] {

@@ -2,7 +2,7 @@
 
 pub use callgate_auth::{Endpoint, Origin, Source, has_keyring, store_in_keyring};
 pub use callgate_check::globals as sandbox_declarations;
-pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, code, run_id};
+pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, OneAtATime, code, run_id};
 pub use callgate_models::Api;
 pub use callgate_policy::flow::{Finding, FlowRules};
 pub use callgate_policy::{
@@ -31,8 +31,8 @@ pub use crate::workers::Workers;
 /// Questions as records, and the ways by which they are answered.
 pub mod asking {
     pub use crate::asking::{
-        Asking, AskingOptions, RecordedAsker, RunContext, Way, WebhookConfig, WebhookUrl, choice_of,
-        record_way,
+        Asking, AskingOptions, RecordedAsker, RunContext, Way, WebhookConfig, WebhookUrl,
+        choice_of, record_way,
     };
 }
 

@@ -157,7 +157,7 @@ pub mod ledger {
 
 /// Parts of a [`Question`], and what a yes grants.
 pub mod question {
-    pub use callgate_gate::{GrantStore, GrantStoreError, OneAtATime, Reply, ScriptLine};
+    pub use callgate_gate::{GrantStore, GrantStoreError, Reply, ScriptLine};
     pub use callgate_policy::{Grant, SessionGrants};
 }
 

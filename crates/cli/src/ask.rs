@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use callgate::config::Config;
 use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way, record_way};
-use callgate::faces::{Shown, answer_text, call_text, question_text};
-use callgate::question::GrantStoreError;
-use callgate::question::Reply;
+use callgate::faces::{OneAtATime, Shown, answer_text, call_text, question_text};
+use callgate::question::{GrantStoreError, Reply};
 use callgate::{Answer, Asker, Question};
 use callgate_text::label;
 use futures::future::BoxFuture;

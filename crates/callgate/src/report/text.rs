@@ -250,7 +250,10 @@ fn failed_line(line: &LedgerLine) -> String {
     } else {
         ""
     };
-    format!("{ordinal} {function}({arguments}) {}{edited}", call_outcome(line))
+    format!(
+        "{ordinal} {function}({arguments}) {}{edited}",
+        call_outcome(line)
+    )
 }
 
 /// Calls of one function that failed alike in one line.

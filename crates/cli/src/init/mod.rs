@@ -184,9 +184,7 @@ async fn kept_texts(dialogue: &mut Option<Dialogue>) -> anyhow::Result<Option<&'
         "all" => Some(Some("all")),
         _ => None,
     };
-    dialogue
-        .ask(prompt, &["none", "errors", "all"], read)
-        .await
+    dialogue.ask(prompt, &["none", "errors", "all"], read).await
 }
 
 /// Prints the variables to set, and where their values are. Returns the commands that set them.

@@ -33,8 +33,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::faces::{Caller, NoAsker, NoCaller};
-use callgate::question::OneAtATime;
+use callgate::faces::{Caller, NoAsker, NoCaller, OneAtATime};
 use callgate::{Asker, Gate, RunReport, RunRequest};
 use futures::FutureExt as _;
 use http::request::Parts;
