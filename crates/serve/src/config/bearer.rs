@@ -25,6 +25,17 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
     deserializer.deserialize_string(Tokens)
 }
 
+/// Reads one token.
+pub(super) fn read_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Source, D::Error> {
+    Ok(Token::deserialize(deserializer)?.0)
+}
+
+/// True if a user or an operator can have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+    !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
+}
+
 pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {
     let token = generator.subschema_for::<Source>();
     let tokens = json_schema!({ "type": "object", "additionalProperties": token });
@@ -62,8 +73,7 @@ impl TryFrom<String> for Key {
         if matches!(&*name, "command" | "keyring" | "prefix" | "timeout") {
             return Ok(Self::Source(name));
         }
-        let fits = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+        if !is_name(&name) {
             return Err(InvalidValue(format!(
                 ": {name:?} is not a name for a user; use up to 64 letters, digits and . _ - @"
             )));

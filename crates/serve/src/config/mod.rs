@@ -4,11 +4,13 @@
 mod bearer;
 mod file;
 mod http;
+mod operators;
 #[cfg(test)]
 mod tests;
 mod users;
 mod values;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,6 +23,8 @@ use serde::de::{Deserializer, Error as _};
 pub use bearer::{MIN_TOKEN, TOKEN_OF_ONE};
 pub use file::ConfigFile;
 pub use http::{ALGORITHMS, HttpConfig, RateConfig, ResourceConfig};
+pub use operators::Operator;
+pub(crate) use operators::users_named;
 pub use users::{Role, UsersConfig, subject_user, token_user};
 pub use values::{InvalidValue, address, host, origin, parse_share};
 
@@ -74,6 +78,10 @@ pub struct ServeConfig {
     pub http: HttpConfig,
     /// Servers and rules of users over HTTP.
     pub users: UsersConfig,
+    /// The operators, by their names: over HTTP they answer the questions of runs, and read runs, at
+    /// `/v1/admin`. Default: none, and calls over HTTP that need approval are denied if their client
+    /// has no forms.
+    pub operators: BTreeMap<String, Operator>,
 }
 
 impl Default for ServeConfig {
@@ -92,18 +100,22 @@ impl Default for ServeConfig {
             structured_report: false,
             http: HttpConfig::default(),
             users: UsersConfig::default(),
+            operators: BTreeMap::new(),
         }
     }
 }
 
 impl ServeSection for ServeConfig {
     /// Lets the programs of tokens start in the file's folder, and checks the names of servers,
-    /// roles and tokens.
+    /// roles, tokens and users.
     fn complete(&mut self, section: &Section<'_>) {
-        for (_, token) in &mut self.http.bearer {
+        let tokens = self.http.bearer.iter_mut().map(|(_, token)| token);
+        let operators = self.operators.values_mut();
+        for token in tokens.chain(operators.map(|operator| &mut operator.token)) {
             *token = token.clone().in_folder(&section.config().folder);
         }
         self.users.check(section);
+        operators::check(&self.operators, &self.http, section);
     }
 }
 

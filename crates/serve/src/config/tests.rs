@@ -85,6 +85,12 @@ fn keys_of_serve() {
         row!(r#""users": { "named": { "alice": ["r"], "default": [] }, "roles": { "r": {} } }, "http": { "bearer": { "alice": "${LONG_TOKEN}" } }"#,
             c => c.users.named, r#"{"alice": ["r"], "default": []}"#),
         row!(r#""users": { "subjects": { "u-1": ["r"] }, "roles": { "r": {} } }"#, c => c.users.subjects, r#"{"u-1": ["r"]}"#),
+        row!(r#""operators": { "olga": { "token": "${LONG_TOKEN}" } }"#, c => operators(c), r#"["olga: hunter2-0123456789 None"]"#),
+        row!(r#""operators": { "lead": { "token": { "keyring": { "service": "s", "account": "a" } }, "approve": ["default", "al"] } }, "http": { "bearer": { "al": "${LONG_TOKEN}" } }"#,
+            c => operators(c), r#"["lead: s/a Some([\"token default\", \"token al\"])"]"#),
+        row!(r#""operators": { "lead": { "token": "${LONG_TOKEN}", "approve": ["u-1", "al"] } }, "http": { "bearer": { "al": "al-0123456789abcdef" }, "oauth": { "issuer": "https://a.b" } }"#,
+            c => c.operators["lead"].users(&c.http), r#"Some(["subject https://a.b u-1", "token al"])"#),
+        row!(r#""operators": { "lead": { "token": "${LONG_TOKEN}", "approve": [] } }"#, c => c.operators["lead"].users(&c.http), "Some([])"),
         row!(r#""users": { "roles": { "r": { "servers": ["crm", "off", "*"] } } }"#, c => role(c).servers, r#"["crm", "off", "*"]"#),
         row!(r#""users": { "roles": { "r": { "permissions": { "deny": ["crm_*"] } } } }"#, c => rules(&role(c).permissions.rules), r#"["\"crm_*\""]"#),
         row!(r#""users": { "roles": { "r": { "tools": { "crm_*": { "visibility": "hidden" } } } } }"#, c => role(c).tools.visibility(tool("crm_x")), "Hidden"),
@@ -106,6 +112,15 @@ fn tokens(config: &ServeConfig) -> Vec<String> {
     tokens
         .map(|(name, token)| format!("{name}: {}", source(token)))
         .collect()
+}
+
+fn operators(config: &ServeConfig) -> Vec<String> {
+    let operators = config.operators.iter();
+    let shown = operators.map(|(name, operator)| {
+        let token = source(&operator.token);
+        format!("{name}: {token} {:?}", operator.users(&config.http))
+    });
+    shown.collect()
 }
 
 fn role(config: &ServeConfig) -> &Role {
@@ -154,7 +169,15 @@ fn debug_output_holds_no_token() {
 
 /// Keys that are shown before a found file is used; all others can start, read, send or loosen
 /// nothing.
-const SHOWN: [&str; 6] = ["http", "memory", "mode", "modes", "roots", "users"];
+const SHOWN: [&str; 7] = [
+    "http",
+    "memory",
+    "mode",
+    "modes",
+    "operators",
+    "roots",
+    "users",
+];
 
 #[test]
 fn each_key_is_shown_or_inert() {
@@ -216,6 +239,14 @@ fn mistakes_in_serve_are_reported() {
             "4 \"default\" in \"users\" in \"serve\" has the role \"c\", which \"roles\" does not have; add it there",
             "5 \"alice\" in \"named\" in \"users\" in \"serve\" must be an array…and this is a string",
             "5 \"alcie\" in \"named\" in \"users\" in \"serve\" is the name of no token of \"bearer\"; did you mean \"alice\"?",
+        ]),
+        (r#""operators": { "a b": { "token": "${LONG_TOKEN}" }, "bo": { "token": "a-token-of-15-c" }, "li": {} }"#, &[
+            "2 \"a b\" in \"operators\" in \"serve\" is not a name for an operator; use up to 64 letters",
+            "2 \"token\" in \"bo\"…fewer than 16 characters and could be guessed",
+            "2 \"li\" in \"operators\" in \"serve\" has no \"token\"",
+        ]),
+        (r#""operators": { "li": { "token": "${LONG_TOKEN}", "approve": ["bob", "eve"] } }, "http": { "bearer": { "bob": "bob-0123456789abcdef" } }"#, &[
+            "2 \"approve\"… has the user \"eve\", which is the name of no token of \"bearer\"; add it there",
         ]),
         (r#""users": { "roles": { "a": { "permissions": { "allowUnmatched": true } } } }"#, &["2 \"allowUnmatched\", which stands in the file's \"permissions\""]),
         (r#""users": { "roles": { "a": { "permissions": { "allow": ["["] } } } }"#, &["2 pattern \"[\" can never match"]),
