@@ -107,6 +107,7 @@ fn output_goes_whole_into_other_programs() {
     let person = initialized(COLUMNS[0]);
     let rows = "for (let i = 0; i < 20_000; i++) console.log(`row ${i}`);";
     person.has("rows.ts", &format!("{rows} console.error('note');"));
+    let has_jq = Command::new("jq").arg("--version").output().is_ok();
     person.has(
         "value.ts",
         "return { rows: Array.from({ length: 20_000 }, (_, i) => i) };",

@@ -13,7 +13,7 @@ use crate::pty::{as_read, at_terminal, shell_at_terminal};
 
 /// Members of a stranger's file, in which `RUN` is a command that leaves a mark, and `OUT` a folder
 /// outside of the project. Each would start, write, send or loosen something.
-const HOSTILE: [&str; 30] = [
+const HOSTILE: [&str; 31] = [
     r#""mcpServers": { "a": { RUN } }"#,
     r#""servers": { "a": { RUN, "connect": "lazy" } }"#,
     r#""mcpServers": { "a": { RUN, "connect": "manual", "trusted": true } }"#,

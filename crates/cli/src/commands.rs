@@ -15,6 +15,7 @@ use callgate::{
     CallErrorKind, CallOutcome, CallRequest, ErrorKind, Event, Gate, GateBuilder, RunReport,
     RunRequest, Status,
 };
+use callgate_serve::Records;
 use callgate_text::{indented, shell_word};
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -453,6 +454,7 @@ async fn stdio_gate(
     loaded: impl Future<Output = setup::Loaded>,
     args: ServeArgs,
     caller: Arc<dyn Caller>,
+    records: Records,
 ) -> Option<Arc<Gate>> {
     let loaded = loaded.await;
     let workers = setup::serve_workers(1, &loaded, &args.limits);
@@ -461,7 +463,8 @@ async fn stdio_gate(
         let builder = setup::recorded(builder, Some(&loaded.config), "serve");
         anyhow::Ok(builder.workers(workers.clone()).build().await?)
     };
-    let (built, jail) = tokio::join!(built, setup::jail_line(&workers));
+    let recorded = setup::set_records(&records, &loaded.config);
+    let (built, jail, _) = tokio::join!(built, setup::jail_line(&workers), recorded);
     print::err(&jail);
     match built {
         Ok(gate) => Some(setup::serving(gate)),
@@ -504,7 +507,8 @@ async fn serve_stdio(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             (loaded, Some(waits))
         }
     };
-    let gate = stdio_gate(loaded, args, Arc::new(client.clone()));
+    let records = Records::default();
+    let gate = stdio_gate(loaded, args, Arc::new(client.clone()), records.clone());
     let gate = gate.boxed().shared();
     let ready = gate.clone();
     if std::io::stdin().is_terminal() {
@@ -520,7 +524,7 @@ async fn serve_stdio(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         }
     };
     let is_waiting = waits.clone();
-    let served = callgate_serve::serve_stdio(ready, waits, client, options);
+    let served = callgate_serve::serve_stdio(ready, waits, client, options, records);
     let code = tokio::select! {
         served = served => {
             served?;

@@ -11,8 +11,8 @@ use callgate::faces::store::StoreSink;
 use callgate::faces::{Caller, Source, Workers};
 use callgate::settings::Audience;
 use callgate::{Gate, GateBuilder};
-use callgate_serve::config::{HttpConfig, TOKEN_OF_ONE, UsersConfig};
-use callgate_serve::{AnyClient, Identity, MakeGate};
+use callgate_serve::config::{HttpConfig, ServeConfig, TOKEN_OF_ONE, UsersConfig};
+use callgate_serve::{AnyClient, Identity, MakeGate, Records};
 use callgate_text::indented;
 use futures::{FutureExt as _, TryFutureExt as _};
 use parking_lot::Mutex;
@@ -61,6 +61,7 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
         &args,
         Arc::new(AnyClient::default()),
     )?);
+    let records = records(&options, &loaded.config).await;
     let workers = setup::serve_workers(SPARES, &loaded, &args.limits);
     let jail = setup::jail_line(&workers).await;
     let has_users = options.http.bearer.len() > 1 || options.http.oauth.is_some();
@@ -85,7 +86,7 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
     };
     let end = stop.clone();
     let mut served = pin!(callgate_serve::serve_http(
-        make, address, options, stop, listening
+        make, records, address, options, stop, listening
     ));
     tokio::select! {
         served = &mut served => match served {
@@ -101,6 +102,21 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
             );
         }
     }
+}
+
+/// The records of questions, if operators or the configuration's ways need them.
+async fn records(options: &ServeConfig, config: &Config) -> Records {
+    let (records, has_operators) = (Records::default(), !options.operators.is_empty());
+    if has_operators || config.asking.ways.is_some() {
+        let has_store = setup::set_records(&records, config).await;
+        if has_operators && !has_store {
+            print::warning(
+                "no question can wait for an operator, because the record of runs is off or cannot \
+                 be used: calls that need approval are denied where their client has no forms",
+            );
+        }
+    }
+    records
 }
 
 /// Sends the restrictions that match no tool, once the servers have listed their tools.

@@ -8,12 +8,14 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use callgate::config::{Config, EnvFile, StoreConfig};
 use callgate::dry_run::DryRun;
+use callgate::faces::asking::Asking;
 use callgate::faces::store::{Recorder, Store, StoreSink, open_store};
 use callgate::faces::{Connect, LedgerOptions, MAX_STDIN, Skill, WorkerProgram, Workers};
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{
     Answer, CancellationToken, Gate, GateBuilder, Question, Rules, ServerState, Status,
 };
+use callgate_serve::Records;
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
 use callgate_text::{indented, nearest, one_line};
 
@@ -336,6 +338,16 @@ pub fn serve_options(loaded: &Loaded, flags: &ServeArgs) -> ServeConfig {
     context.window = flags.context_window.unwrap_or(context.window);
     context.share = flags.context_share.unwrap_or(context.share);
     options
+}
+
+/// Opens the store for the questions of `serve`. False if there is none.
+pub async fn set_records(records: &Records, config: &Config) -> bool {
+    let (options, config) = (config.asking.clone(), config.clone());
+    let opened = tokio::task::spawn_blocking(move || store(Some(&config))).await;
+    let store = opened.ok().flatten();
+    let has_store = store.is_some();
+    records.set(Arc::new(Asking::new(store.clone(), options)), store);
+    has_store
 }
 
 /// Warns if data-flow rules have no effect in this mode.

@@ -20,15 +20,17 @@ use futures::FutureExt as _;
 
 pub use crate::face::Waits;
 pub use crate::http::{Identity, MakeGate, MakingGate, serve_http};
-pub use crate::runs::AnyClient;
+pub use crate::runs::{AnyClient, Records};
 pub use crate::stdio::ServeError;
 
 use crate::config::ServeConfig;
 use crate::face::Service;
+use crate::runs::{Answerer, Outside};
 
 /// Serves MCP over standard input and output. `client` is the gate's caller: servers get the
 /// folders that the client names. While `waits` returns a reason, the tools for scripts are
-/// listed, and each call is an error with that reason.
+/// listed, and each call is an error with that reason. Questions that the client cannot show wait in
+/// `records`.
 ///
 /// The gate may still be starting: the handshake is answered immediately, the list of tools when
 /// the gate is ready. Returns within a few seconds after the client closes either stream: running
@@ -38,7 +40,13 @@ pub async fn serve_stdio(
     waits: Option<Waits>,
     client: AnyClient,
     options: ServeConfig,
+    records: Records,
 ) -> Result<(), ServeError> {
-    let service = Service::new(gate.map(Ok).boxed(), waits, options, Some(client));
+    let outside = Outside {
+        records,
+        by: Some(Answerer::Terminal),
+        user: String::new(),
+    };
+    let service = Service::new(gate.map(Ok).boxed(), waits, options, Some(client), outside);
     stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await
 }

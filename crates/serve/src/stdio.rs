@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
     use crate::config::ServeConfig;
-    use crate::runs::AnyClient;
+    use crate::runs::{AnyClient, Outside};
 
     /// Sends the lines to a server whose gate is never made, and reads its answers.
     async fn answers(lines: &[String]) -> Vec<Value> {
@@ -199,6 +199,7 @@ mod tests {
             None,
             ServeConfig::default(),
             Some(AnyClient::default()),
+            Outside::default(),
         );
         let (mut to, from_client) = duplex(1 << 16);
         let (to_client, mut from) = duplex(1 << 16);

@@ -6,21 +6,57 @@ use callgate::{Gate, ToolInfo};
 use callgate_typegen::names::prefix;
 
 use super::texts::{cut, line};
-use crate::config::ServeConfig;
-use crate::runs::Client;
+use crate::config::{ServeConfig, ToolMode};
+use crate::runs::{Answerer, Client, Outside};
 
 /// The limit of a list of functions, in bytes.
 const MAX_LIST: usize = 600;
 
-/// True if somebody can be asked: the client's user or, if the client is not asked, perhaps the
-/// gate's asker.
-pub(crate) fn can_ask(options: &ServeConfig, client: &Client) -> bool {
-    client.capabilities.form || !options.asks
+/// The people who can be asked to approve calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The client's user or, if the client is not asked, perhaps the gate's asker.
+    Client,
+    /// People outside of the client, while the run of a script waits.
+    Outside(Answerer),
+    #[default]
+    Nobody,
 }
 
-/// The functions that need approval where nobody can be asked, so that their calls fail.
+impl Asked {
+    /// Those whom a client's calls in a mode can ask.
+    pub(crate) fn of(
+        options: &ServeConfig,
+        outside: &Outside,
+        mode: ToolMode,
+        client: &Client,
+    ) -> Self {
+        if !options.asks || client.capabilities.form && outside.asks_clients() {
+            return Self::Client;
+        }
+        // Only the run of a script can go on without its request.
+        let answerer = outside.answerer().filter(|_| mode == ToolMode::Code);
+        answerer.map_or(Self::Nobody, Self::Outside)
+    }
+
+    fn clause(self) -> &'static str {
+        match self {
+            Self::Client | Self::Nobody => "and here nobody can be asked, so these fail",
+            Self::Outside(Answerer::Terminal) => {
+                "and a person is asked outside of this client, with `callgate questions`, while the \
+                 run waits"
+            }
+            Self::Outside(Answerer::Operator) => {
+                "and an operator of this server is asked while the run waits"
+            }
+        }
+    }
+}
+
+/// The functions that need approval where the client's user cannot be asked.
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
+    by: Asked,
     asked: Vec<String>,
     allowed: Vec<String>,
     /// The arguments with which calls are allowed, with the functions of which this is so.
@@ -39,10 +75,10 @@ struct ServerApprovals {
 }
 
 impl Approvals {
-    /// Those of all functions that can be called; none if somebody can be asked.
-    pub(crate) fn of_all(gate: &Gate, tools: &[ToolInfo], can_ask: bool) -> Self {
+    /// Those of all functions that can be called; none if the client's user can be asked.
+    pub(crate) fn of_all(gate: &Gate, tools: &[ToolInfo], by: Asked) -> Self {
         let functions: Vec<&str> = tools.iter().map(|tool| tool.function.as_str()).collect();
-        let mut approvals = Self::of(gate, &functions, can_ask);
+        let mut approvals = Self::of(gate, &functions, by);
         let asked: HashSet<&String> = approvals.asked.iter().collect();
         let mut servers: Vec<ServerApprovals> = Vec::new();
         for tool in tools {
@@ -67,10 +103,13 @@ impl Approvals {
         approvals
     }
 
-    /// Those of the functions that need approval; none if somebody can be asked.
-    pub(crate) fn of(gate: &Gate, functions: &[&str], can_ask: bool) -> Self {
-        let mut approvals = Self::default();
-        if can_ask {
+    /// Those of the functions that need approval; none if the client's user can be asked.
+    pub(crate) fn of(gate: &Gate, functions: &[&str], by: Asked) -> Self {
+        let mut approvals = Self {
+            by,
+            ..Self::default()
+        };
+        if by == Asked::Client {
             return approvals;
         }
         for function in functions {
@@ -107,7 +146,8 @@ impl Approvals {
     }
 
     fn asked_line(&self) -> String {
-        let needs = "NEED APPROVAL, and here nobody can be asked, so these fail:";
+        let clause = self.by.clause();
+        let needs = format!("NEED APPROVAL, {clause}:");
         let (asked, allowed) = (self.asked.join(", "), self.allowed.join(", "));
         if asked.is_empty() {
             return String::new();
@@ -120,10 +160,7 @@ impl Approvals {
         if is_short(&asked) {
             format!("{needs} {asked}.\n")
         } else if !allowed.is_empty() && is_short(&allowed) {
-            format!(
-                "ALLOWED without approval: {allowed}. The others need approval, and here nobody \
-                 can be asked, so they fail.\n"
-            )
+            format!("ALLOWED without approval: {allowed}. The others need approval, {clause}.\n")
         } else if by_server.is_empty() {
             format!("{needs} {}.\n", cut(&self.asked, ", ", MAX_LIST))
         } else {
@@ -233,8 +270,8 @@ mod tests {
         Approvals {
             asked: servers.iter().flat_map(|it| it.asked.clone()).collect(),
             allowed: servers.iter().flat_map(|it| it.others.clone()).collect(),
-            only_with: Vec::new(),
             servers,
+            ..Approvals::default()
         }
     }
 
@@ -266,6 +303,29 @@ mod tests {
             approvals.lines(),
             "ONLY WITH: mail_0, mail_1: to one of [\"a\"]\n"
         );
+    }
+
+    #[test]
+    fn people_outside_are_named() {
+        for (answerer, expected) in [
+            (
+                Answerer::Terminal,
+                "NEED APPROVAL, and a person is asked outside of this client, with `callgate \
+                 questions`, while the run waits: ask_0.\n",
+            ),
+            (
+                Answerer::Operator,
+                "NEED APPROVAL, and an operator of this server is asked while the run waits: ask_0.\n",
+            ),
+        ] {
+            let approvals = Approvals {
+                by: Asked::Outside(answerer),
+                asked: names("ask", 1),
+                allowed: names("allow", 2),
+                ..Approvals::default()
+            };
+            assert_eq!(approvals.lines(), expected);
+        }
     }
 
     #[test]

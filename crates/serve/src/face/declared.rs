@@ -3,7 +3,7 @@
 use callgate::settings::Detail;
 use callgate::{Gate, Server, ServerState, ToolInfo};
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, Asked};
 use super::sample::Sample;
 use super::texts;
 
@@ -67,9 +67,9 @@ impl ServerFunctions {
 impl DeclaredFunctions {
     /// All functions with comments if they fit into this number of tokens. Otherwise those that are
     /// always on, and the signatures of whole servers, the smallest first.
-    /// `can_ask`: somebody can be asked to approve calls.
-    pub(crate) fn new(gate: &Gate, servers: &[Server], tokens: usize, can_ask: bool) -> Self {
-        let mut declared = Self::by_name(gate, servers, tokens, can_ask);
+    /// `asked`: the people who can be asked to approve calls.
+    pub(crate) fn new(gate: &Gate, servers: &[Server], tokens: usize, asked: Asked) -> Self {
+        let mut declared = Self::by_name(gate, servers, tokens, asked);
         let budget = tokens.saturating_mul(TOKEN_BYTES);
         let functions = declared.servers.iter().flat_map(|it| it.functions.clone());
         let functions: Vec<String> = functions.collect();
@@ -97,7 +97,7 @@ impl DeclaredFunctions {
     }
 
     /// The names of the functions, for a quarter of this number of tokens.
-    pub(crate) fn by_name(gate: &Gate, servers: &[Server], tokens: usize, can_ask: bool) -> Self {
+    pub(crate) fn by_name(gate: &Gate, servers: &[Server], tokens: usize, asked: Asked) -> Self {
         let known = gate.tools();
         let all = known.len();
         let (denied, callable): (Vec<ToolInfo>, Vec<ToolInfo>) = known
@@ -132,7 +132,7 @@ impl DeclaredFunctions {
             is_some_off,
             late: None,
             all,
-            approvals: Approvals::of_all(gate, &callable, can_ask),
+            approvals: Approvals::of_all(gate, &callable, asked),
             sample: Sample::of(gate, &functions),
             denied: denied.into_iter().map(|tool| tool.function).collect(),
         }

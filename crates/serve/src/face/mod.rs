@@ -44,7 +44,7 @@ use crate::arguments::quoted;
 use crate::config::{RootsFrom, ToolMode};
 use crate::runs::{Client, ClientAsker, Purpose, Roots, ToolRequest, log_level, resources};
 
-use approvals::can_ask;
+use approvals::Asked;
 use call_tool::ToolCall;
 use search::ToolSearch;
 use tool_array::ToolArray;
@@ -115,8 +115,8 @@ impl Session {
 
     /// The tools that the client sees.
     fn tools(&self, gate: &Gate, mode: ToolMode, client: &Client) -> Arc<ToolArray> {
-        let options = &self.service.options;
-        let make = || Arc::new(ToolArray::new(gate, mode, options, client));
+        let (options, outside) = (&self.service.options, &self.service.runs.outside);
+        let make = || Arc::new(ToolArray::new(gate, mode, options, outside, client));
         if client.is_stateless {
             return make();
         }
@@ -200,7 +200,7 @@ impl Session {
             return Ok(answer(Err(wrong.to_string())));
         }
         let (mut made, described) = call.request();
-        let asks = self.service.options.asks;
+        let asks = self.service.options.asks && self.service.runs.outside.asks_clients();
         let limit = gate.limits().output_bytes;
         let calling = Arc::clone(&gate);
         let work = move |asker: Arc<ClientAsker>| async move {
@@ -222,22 +222,22 @@ impl Session {
         gate: Arc<Gate>,
         request: ToolRequest<'_>,
         full: Detail,
+        asked: Asked,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.params.arguments.as_ref();
         let mut search = match ToolSearch::read(given, full) {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
-        let can_ask = can_ask(&self.service.options, request.client);
         if !search.is_by_model(&gate) || !request.client.capabilities.sampling {
-            return Ok(answer(search.run(&gate, can_ask).await));
+            return Ok(answer(search.run(&gate, asked).await));
         }
         let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
         let searching = Arc::clone(&gate);
         let work = |asker: Arc<ClientAsker>| async move {
             // The client's model picks, before the configured one.
             search.request.caller = Some(asker);
-            Ok(result(search.run(&searching, can_ask).await))
+            Ok(result(search.run(&searching, asked).await))
         };
         let purpose = Purpose::new(Purpose::SEARCH, &described);
         let runs = &self.service.runs;
@@ -255,15 +255,13 @@ impl Session {
         let given = request.params.arguments.as_ref();
         let full = own_tools::full_detail(mode);
         let runs = &self.service.runs;
+        let asked = Asked::of(&self.service.options, &runs.outside, mode, request.client);
         Ok(answer(match name {
             own_tools::RUN_SCRIPT => return runs.run_script(gate, request).await,
             own_tools::WAIT => return runs.wait(request, false).await,
             own_tools::CANCEL_RUN => return runs.wait(request, true).await,
-            own_tools::SEARCH_TOOLS => return self.search(gate, request, full).await,
-            own_tools::GET_TOOL_DETAILS => {
-                let can_ask = can_ask(&self.service.options, request.client);
-                search::get_tool_details(&gate, given, full, can_ask)
-            }
+            own_tools::SEARCH_TOOLS => return self.search(gate, request, full, asked).await,
+            own_tools::GET_TOOL_DETAILS => search::get_tool_details(&gate, given, full, asked),
             own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
             own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
             own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,

@@ -8,7 +8,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, Asked};
 use super::declared::first_that_fit;
 use super::own_tools::{self, GET_TOOL_DETAILS, SEARCH_TOOLS};
 use super::texts::count;
@@ -69,8 +69,8 @@ impl ToolSearch {
         gate.view().search_way(self.request.by) == SearchBy::Model
     }
 
-    /// Searches. `can_ask`: somebody can be asked to approve calls.
-    pub(crate) async fn run(self, gate: &Gate, can_ask: bool) -> Result<String, String> {
+    /// Searches. `asked`: the people who can be asked to approve calls.
+    pub(crate) async fn run(self, gate: &Gate, asked: Asked) -> Result<String, String> {
         let found = gate.search(&self.request).await;
         let found = found.map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
         let hits = found.hits.iter().map(|hit| hit.function.as_str());
@@ -93,7 +93,7 @@ impl ToolSearch {
                 None => best_described(gate, &hits),
             }
         };
-        text += &Approvals::of(gate, &hits, can_ask).lines();
+        text += &Approvals::of(gate, &hits, asked).lines();
         for note in notes {
             text += &format!("note: {note}\n");
         }
@@ -101,13 +101,13 @@ impl ToolSearch {
     }
 }
 
-/// Answers `get_tool_details`. `full`: the form of the declarations. `can_ask`: somebody can be
-/// asked to approve calls.
+/// Answers `get_tool_details`. `full`: the form of the declarations. `asked`: the
+/// people who can be asked to approve calls.
 pub(crate) fn get_tool_details(
     gate: &Gate,
     given: Option<&JsonObject>,
     full: Detail,
-    can_ask: bool,
+    asked: Asked,
 ) -> Result<String, String> {
     let given: DetailsArguments = own_tools::read(GET_TOOL_DETAILS, given)?;
     let mut known: Vec<&str> = Vec::new();
@@ -126,7 +126,7 @@ pub(crate) fn get_tool_details(
     if known.is_empty() {
         return Err(notes);
     }
-    let approvals = Approvals::of(gate, &known, can_ask);
+    let approvals = Approvals::of(gate, &known, asked);
     Ok(described(gate, full, &known) + &approvals.lines() + &notes)
 }
 

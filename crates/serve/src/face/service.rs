@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, Shared};
 
 use super::Session;
 use crate::config::ServeConfig;
-use crate::runs::{AnyClient, PendingGate, Runs};
+use crate::runs::{AnyClient, Outside, PendingGate, Runs};
 
 /// The time that the first requests wait for servers without a known list. Claude Code calls its
 /// model without the tools of an MCP server that has not listed them within 2 s of the start of the
@@ -39,6 +39,7 @@ impl Service {
         waits: Option<Waits>,
         options: ServeConfig,
         client: Option<AnyClient>,
+        outside: Outside,
     ) -> Arc<Self> {
         let gate = gate.shared();
         let made = gate.clone();
@@ -48,7 +49,7 @@ impl Service {
             }
         };
         Arc::new(Self {
-            runs: Arc::new(Runs::new(options.clone())),
+            runs: Arc::new(Runs::new(options.clone(), outside)),
             gate,
             listed: listed.boxed().shared(),
             waits,

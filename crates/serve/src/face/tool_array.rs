@@ -7,12 +7,12 @@ use callgate::{Gate, GateError, Server, ServerState};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
-use super::approvals::can_ask;
+use super::approvals::Asked;
 use super::declared::DeclaredFunctions;
 use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
 use super::texts;
 use crate::config::{ServeConfig, ToolMode};
-use crate::runs::Client;
+use crate::runs::{Client, Outside};
 
 /// The tools that one client sees, in order.
 #[derive(Debug)]
@@ -25,8 +25,15 @@ pub(crate) struct ToolArray {
 
 impl ToolArray {
     /// The tools of a mode.
-    pub(crate) fn new(gate: &Gate, mode: ToolMode, options: &ServeConfig, client: &Client) -> Self {
-        Self::of(gate, late(&gate.servers()), mode, options, client)
+    pub(crate) fn new(
+        gate: &Gate,
+        mode: ToolMode,
+        options: &ServeConfig,
+        outside: &Outside,
+        client: &Client,
+    ) -> Self {
+        let asked = Asked::of(options, outside, mode, client);
+        Self::of(gate, late(&gate.servers()), mode, options, asked, client)
     }
 
     /// The tools of a mode while the functions are not known yet: those of a gate without servers.
@@ -37,7 +44,8 @@ impl ToolArray {
     ) -> Result<Self, GateError> {
         let gate = Gate::builder().build().await?;
         let late = Some("the functions are not known yet".to_owned());
-        Ok(Self::of(&gate, late, mode, options, client))
+        // It has no functions to approve.
+        Ok(Self::of(&gate, late, mode, options, Asked::Nobody, client))
     }
 
     /// `late`: a clause about functions that are not known yet.
@@ -46,11 +54,11 @@ impl ToolArray {
         late: Option<String>,
         mode: ToolMode,
         options: &ServeConfig,
+        asked: Asked,
         client: &Client,
     ) -> Self {
         let servers = gate.servers();
         let tokens = (options.context.window as f64 * options.context.share) as usize;
-        let can_ask = can_ask(options, client);
         let mut names: Vec<&str> = Vec::new();
         let more = servers.iter().any(may_have_more);
         if servers.iter().any(can_be_enabled) {
@@ -60,7 +68,7 @@ impl ToolArray {
             ToolMode::Discovery => {
                 names.extend_from_slice(FINDERS);
                 names.push(CALL_TOOL);
-                let declared = DeclaredFunctions::by_name(gate, &servers, tokens, can_ask);
+                let declared = DeclaredFunctions::by_name(gate, &servers, tokens, asked);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
             ToolMode::Native => {
@@ -68,7 +76,7 @@ impl ToolArray {
                 Self::native(gate, is_late, names, client.is_stateless)
             }
             _ => {
-                let mut declared = DeclaredFunctions::new(gate, &servers, tokens, can_ask);
+                let mut declared = DeclaredFunctions::new(gate, &servers, tokens, asked);
                 declared.late = late;
                 let extracts = gate.view().extracts(client.capabilities.sampling);
                 let mut tools = own_tools::for_scripts(gate, &declared, extracts, options.wait);

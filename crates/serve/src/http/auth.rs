@@ -1,13 +1,16 @@
 //! Authentication of HTTP requests: the user, and the user's roles.
 
+use std::sync::Arc;
+
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Map, Value};
 
 use super::bearer::Tokens;
 use super::oauth::{Rejected, Resource};
+use super::operators::{Operator, Operators};
 use super::refusal::HttpRefusal;
-use crate::config::{HttpConfig, UsersConfig, subject_user, token_user};
+use crate::config::{ServeConfig, UsersConfig, subject_user, token_user};
 
 /// A user who may be served.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +24,7 @@ pub struct Identity {
 /// Authentication by configured tokens or by access tokens.
 pub(crate) struct Auth {
     tokens: Tokens,
+    operators: Operators,
     /// The protected resource, if access tokens are accepted.
     pub(crate) resource: Option<Resource>,
     users: UsersConfig,
@@ -28,17 +32,16 @@ pub(crate) struct Auth {
 
 impl Auth {
     /// Looks up the tokens. `url`: the server's URL, if the configuration does not set it.
-    pub(crate) async fn new(
-        config: &HttpConfig,
-        users: &UsersConfig,
-        url: &str,
-    ) -> Result<Self, String> {
-        let tokens = Tokens::look_up(&config.bearer).await?;
-        let resource = config.oauth.as_ref().map(|oauth| Resource::new(oauth, url));
+    pub(crate) async fn new(config: &ServeConfig, url: &str) -> Result<Self, String> {
+        let tokens = Tokens::look_up(&config.http.bearer).await?;
+        let operators = Operators::look_up(config, &tokens).await?;
+        let oauth = config.http.oauth.as_ref();
+        let resource = oauth.map(|oauth| Resource::new(oauth, url));
         Ok(Self {
             tokens,
+            operators,
             resource: resource.transpose()?,
-            users: users.clone(),
+            users: config.users.clone(),
         })
     }
 
@@ -47,15 +50,42 @@ impl Auth {
         self.tokens.is_empty() && self.resource.is_none()
     }
 
+    /// True if there are operators.
+    pub(crate) fn has_operators(&self) -> bool {
+        !self.operators.is_empty()
+    }
+
+    /// The operator who sends a request with these headers.
+    pub(crate) fn operator(&self, headers: &HeaderMap) -> Result<Arc<Operator>, HttpRefusal> {
+        let operator = match bearer(headers) {
+            Ok(token) => self.operators.owner(token),
+            Err(Rejected::Header(why)) => return Err(HttpRefusal::bad(why)),
+            Err(_missing) => None,
+        };
+        operator.ok_or_else(|| {
+            let message = "the token of an operator is required here, in the header \
+                           \"Authorization: Bearer …\"; tokens of users do not work";
+            HttpRefusal::new(StatusCode::UNAUTHORIZED, message)
+                .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+        })
+    }
+
     /// The user who sends a request with these headers.
     pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, HttpRefusal> {
+        let token = bearer(headers);
+        let operator = token.as_ref().ok();
+        if operator.is_some_and(|token| self.operators.owner(token).is_some()) {
+            let message = "this is the token of an operator, which works at /v1/admin only; send the \
+                           token of a user";
+            return Err(HttpRefusal::new(StatusCode::FORBIDDEN, message));
+        }
         if self.is_open() {
             return Ok(Identity {
                 user: None,
                 roles: self.users.default.clone(),
             });
         }
-        let token = bearer(headers).map_err(|rejected| self.challenge(rejected))?;
+        let token = token.map_err(|rejected| self.challenge(rejected))?;
         if let Some(name) = self.tokens.owner(token) {
             let roles = self.users.named.get(name).cloned().unwrap_or_default();
             return Ok(self.identity(token_user(name), roles));

@@ -48,6 +48,12 @@ impl Tokens {
     pub(crate) fn owner(&self, token: &str) -> Option<&str> {
         self.owners.get(&hash(token)).map(String::as_str)
     }
+
+    /// The owners of a token that is in both, in the order of these and the other.
+    pub(crate) fn shared<'a>(&'a self, other: &'a Self) -> Option<(&'a str, &'a str)> {
+        let mut owners = self.owners.iter();
+        owners.find_map(|(hash, owner)| Some((owner.as_str(), other.owners.get(hash)?.as_str())))
+    }
 }
 
 fn hash(token: &str) -> [u8; 32] {

@@ -15,6 +15,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use callgate_sandbox::MemoryShare;
 use futures::StreamExt as _;
 
 use super::auth::Auth;
@@ -24,12 +25,17 @@ use super::oauth::METADATA_PATH;
 use super::refusal::HttpRefusal;
 use super::users::{Lease, Users};
 use crate::config::HttpConfig;
+use crate::runs::Records;
 
 /// The parts that all requests share.
 pub(crate) struct Door {
     pub(crate) guard: Guard,
     pub(crate) auth: Auth,
     pub(crate) users: Arc<Users>,
+    /// The records that operators reach.
+    pub(crate) records: Records,
+    /// Memory for the bodies of operators' requests.
+    pub(crate) memory: MemoryShare,
     pub(crate) config: HttpConfig,
     /// True at the end, when requests are refused.
     pub(crate) closing: AtomicBool,
@@ -104,10 +110,7 @@ pub(super) async fn admit(
         Err(refused) => return refused.at(request.uri().path()),
     };
     newcomer.settle();
-    // Secrets are not needed further; without them, they cannot leak.
-    for secret in [AUTHORIZATION, COOKIE] {
-        request.headers_mut().remove(secret);
-    }
+    remove_secrets(request.headers_mut());
     // Streams of sessions (GET) do not delay the shutdown.
     let answering = (request.method() != Method::GET).then(|| door.users.answering.token());
     let lease = Arc::new(lease);
@@ -123,6 +126,37 @@ pub(super) async fn admit(
             chunk
         }))
     })
+}
+
+/// Admits an operator, within the rate. The request's extensions get the operator.
+pub(super) async fn admit_operator(
+    State(door): State<Arc<Door>>,
+    Extension(newcomer): Extension<Arc<Newcomer>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let operator = door.auth.operator(request.headers());
+    let sender = match &operator {
+        Ok(operator) => format!("operator {}", operator.name),
+        Err(_) => format!("address {}", newcomer.address),
+    };
+    let admitted = door.users.rates.count(&sender).and(operator);
+    let operator = match admitted {
+        Ok(operator) => operator,
+        Err(refused) => return refused.at(request.uri().path()),
+    };
+    newcomer.settle();
+    remove_secrets(request.headers_mut());
+    request.extensions_mut().insert(operator);
+    let _answering = door.users.answering.token();
+    next.run(request).await
+}
+
+/// Secrets are not needed further; without them, they cannot leak.
+fn remove_secrets(headers: &mut HeaderMap) {
+    for secret in [AUTHORIZATION, COOKIE] {
+        headers.remove(secret);
+    }
 }
 
 async fn enter(door: &Door, peer: IpAddr, headers: &HeaderMap) -> Result<Lease, HttpRefusal> {

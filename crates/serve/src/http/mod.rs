@@ -2,7 +2,7 @@
 //!
 //! A request passes the [`door`]: [`guard`] checks its names, [`auth`] its user, [`limits`] the
 //! rate. Then [`mcp`] or [`rest`] answers it for its user; [`users`] has a gate, runs and
-//! sessions for each.
+//! sessions for each. The paths of [`operators`] have a door of their own.
 
 mod accept;
 mod auth;
@@ -14,6 +14,7 @@ mod limits;
 mod mcp;
 mod newcomers;
 mod oauth;
+mod operators;
 mod refusal;
 mod rest;
 mod users;
@@ -47,6 +48,7 @@ use oauth::METADATA_PATH;
 use users::Users;
 
 use crate::config::ServeConfig;
+use crate::runs::Records;
 use crate::stdio::ServeError;
 
 /// The limit of headers in a request.
@@ -61,12 +63,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Serves MCP over HTTP at `/mcp` of `address` until `stop`. `listening` gets the address with
 /// its port.
 ///
-/// `make` makes the gate of each user at the user's first request. After `stop`, requests are
+/// `make` makes the gate of each user at the user's first request. With operators in the
+/// configuration, questions that a client cannot show wait in `records` for them. After `stop`, requests are
 /// refused, runs continue for `shutdown_time` of the configuration, the others are cancelled, and
 /// reports are sent.
 /// The error: [`ServeError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
+    records: Records,
     address: SocketAddr,
     config: ServeConfig,
     stop: CancellationToken,
@@ -98,12 +102,14 @@ pub async fn serve_http(
     let failed = |error: std::io::Error| ServeError(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    let auth = Auth::new(&config.http, &config.users, &format!("http://{bound}/mcp")).await;
-    let users = Users::new(make, config.clone());
+    let auth = Auth::new(&config, &format!("http://{bound}/mcp")).await;
+    let users = Users::new(make, records.clone(), config.clone());
     let door = Arc::new(Door {
         guard,
         auth: auth.map_err(ServeError)?,
         users: Arc::clone(&users),
+        records,
+        memory: users.memory(),
         config: config.http,
         closing: AtomicBool::new(false),
     });
@@ -126,8 +132,14 @@ pub async fn serve_http(
     Ok(())
 }
 
-/// The routes and the layers before them. Requests behind `admit` have the user's lease.
+/// The routes and the layers before them. Requests behind `admit` have the user's lease, and those
+/// behind `admit_operator` the operator.
 fn router(door: Arc<Door>) -> Router {
+    let mut admin = Router::new();
+    if door.auth.has_operators() {
+        let admitted = from_fn_with_state(Arc::clone(&door), door::admit_operator);
+        admin = rest::admin_routes().layer(admitted);
+    }
     let behind = Router::new()
         .route("/mcp", any(mcp::answer))
         .merge(rest::routes())
@@ -136,6 +148,7 @@ fn router(door: Arc<Door>) -> Router {
         .route(METADATA_PATH, get(door::metadata))
         .route(&format!("{METADATA_PATH}/{{*path}}"), get(door::metadata))
         .merge(behind)
+        .merge(admin)
         .fallback(door::nowhere)
         .method_not_allowed_fallback(door::wrong_method)
         .layer(from_fn_with_state(Arc::clone(&door), door::guard))

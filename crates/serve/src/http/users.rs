@@ -24,6 +24,7 @@ use super::limits::Rates;
 use super::refusal::HttpRefusal;
 use crate::config::{HttpConfig, ServeConfig};
 use crate::face::{Service, Session};
+use crate::runs::{Answerer, Outside, Records};
 
 /// The longest and the shortest time between two searches for idle users.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -43,6 +44,7 @@ pub type MakingGate = BoxFuture<'static, Result<Arc<Gate>, Box<dyn Error + Send 
 pub(crate) struct Users {
     make: MakeGate,
     config: ServeConfig,
+    records: Records,
     known: Mutex<HashMap<Identity, Arc<User>>>,
     /// Memory for the bodies of all requests.
     memory: Arc<MemoryBudget>,
@@ -78,9 +80,10 @@ pub(crate) struct Lease {
 }
 
 impl Users {
-    pub(crate) fn new(make: MakeGate, config: ServeConfig) -> Arc<Self> {
+    pub(crate) fn new(make: MakeGate, records: Records, config: ServeConfig) -> Arc<Self> {
         Arc::new(Self {
             make,
+            records,
             rates: Rates::new(&config.http.rate),
             config,
             known: Mutex::default(),
@@ -106,6 +109,11 @@ impl Users {
             _place: place,
             memory: OnceLock::new(),
         })
+    }
+
+    /// A share of the memory for bodies.
+    pub(crate) fn memory(&self) -> MemoryShare {
+        self.memory.share(true)
     }
 
     /// True if the user can start one more session.
@@ -199,7 +207,13 @@ impl Users {
                 stop.cancel();
             })
         };
-        let service = Service::new(made.boxed(), None, self.config.clone(), None);
+        let has_operators = !self.config.operators.is_empty();
+        let outside = Outside {
+            records: self.records.clone(),
+            by: has_operators.then_some(Answerer::Operator),
+            user: identity.user.clone().unwrap_or_default(),
+        };
+        let service = Service::new(made.boxed(), None, self.config.clone(), None, outside);
         let making = service.gate.clone().map(drop);
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(self.config.http.session_idle);
@@ -221,7 +235,7 @@ impl Users {
             _making: AbortOnDropHandle::new(tokio::spawn(making)),
             requests: Arc::new(Semaphore::new(max_requests)),
             max_requests,
-            memory: self.memory.share(true),
+            memory: self.memory(),
             last: Mutex::new(Instant::now()),
         })
     }

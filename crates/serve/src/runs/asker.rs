@@ -84,10 +84,7 @@ impl Asker for ClientAsker {
             let Some(form) = form else {
                 return Answer::NoAsker;
             };
-            let line = question.line.as_ref();
-            let line = line.map_or(String::new(), |line| format!(" (line {})", line.number));
-            let about = format!("{}{line}", question.function);
-            let _asking = self.run.progress.asking(about);
+            let _asking = self.run.progress.asking(question::about(&question));
             let asked = Instant::now();
             match self.request(vec![(None, form)]).await.pop() {
                 Some(Ok(result)) => question::answer(&question, &result, asked.elapsed()),

@@ -7,6 +7,7 @@ mod caller;
 mod client;
 mod limits;
 mod outcome;
+mod outside;
 mod pages;
 mod pending;
 mod progress;
@@ -24,6 +25,8 @@ pub(crate) use arguments::{cancel_schema, report_schema, run_script_schema, wait
 pub(crate) use asker::ClientAsker;
 pub use caller::AnyClient;
 pub(crate) use client::{Client, OneMessage, log_level};
+pub use outside::Records;
+pub(crate) use outside::{Answerer, Outside};
 pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
 pub(crate) use store::NoRun;
@@ -33,8 +36,8 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::faces::{Caller, NoAsker, NoCaller, OneAtATime};
-use callgate::{Asker, Gate, RunReport, RunRequest};
+use callgate::faces::{Caller, NoAsker, NoCaller};
+use callgate::{Gate, RunReport, RunRequest};
 use futures::FutureExt as _;
 use http::request::Parts;
 use rmcp::model::{
@@ -78,16 +81,18 @@ pub(crate) struct ToolRequest<'a> {
 /// The runs of one user over one gate.
 pub(crate) struct Runs {
     options: ServeConfig,
+    pub(crate) outside: Outside,
     store: Arc<Store>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Runs {
-    pub(crate) fn new(options: ServeConfig) -> Self {
+    pub(crate) fn new(options: ServeConfig, outside: Outside) -> Self {
         Self {
             store: Arc::default(),
             options,
+            outside,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
@@ -346,13 +351,11 @@ impl Runs {
             limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         }
         let name = client.as_ref().and_then(|client| client.name.clone());
-        let (caller, asker): (Arc<dyn Caller>, Arc<dyn Asker>) = match client {
-            // Many clients can show only one form at a time.
-            Some(client) => (
-                Arc::<ClientAsker>::clone(&client),
-                Arc::new(OneAtATime::new(client)),
-            ),
-            None => (Arc::new(NoCaller), Arc::new(NoAsker)),
+        let asker = self.outside.asker(run, client.as_ref());
+        let asker = asker.unwrap_or_else(|| Arc::new(NoAsker));
+        let caller: Arc<dyn Caller> = match client {
+            Some(client) => client,
+            None => Arc::new(NoCaller),
         };
         let progress = Arc::clone(run);
         let mut request = RunRequest::new(given.code)
@@ -454,12 +457,25 @@ fn still_running(run: &ServedRun, wants_part: bool) -> CallToolResponse {
     } else {
         ""
     };
+    let (id, state, seconds) = (&run.id, run.progress.state(), run.since.elapsed().as_secs());
+    let (begin, when) = match state.answerer() {
+        Some(answerer) => (
+            format!(
+                "The script waits as run {id:?}, for {seconds} s so far: a person must answer \
+                 whether it may call {}. You cannot answer: {}, and end your turn.",
+                state.asked(),
+                answerer.advice(),
+            ),
+            " once the user says that it is answered",
+        ),
+        None => (
+            format!("The script is still running as run {id:?}, for {seconds} s so far ({state})."),
+            "",
+        ),
+    };
     let text = format!(
-        "The script is still running as run {:?}, for {} s so far ({}).\n{part}\
-         Call the tool wait with this run alone for its result, or cancel_run to end it.\n",
-        run.id,
-        run.since.elapsed().as_secs(),
-        run.progress.state(),
+        "{begin}\n{part}Call the tool wait with this run alone for its result{when}, or cancel_run to \
+         end it.\n"
     );
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }

@@ -7,7 +7,9 @@ use callgate::faces::LogLevel;
 use callgate_text::label;
 use parking_lot::Mutex;
 use rmcp::model::ServerNotification;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
+
+use super::outside::Answerer;
 
 /// The limit of notices that wait to be sent. Further notices replace the oldest.
 const MAX_NOTICES: usize = 64;
@@ -18,6 +20,8 @@ const MAX_LINE: usize = 120;
 pub(crate) struct RunProgress {
     notices: broadcast::Sender<Notice>,
     state: Mutex<RunState>,
+    /// True while the client can do nothing about any question to a person.
+    is_outside: watch::Sender<bool>,
 }
 
 /// A server's message about its work.
@@ -36,23 +40,25 @@ pub(crate) struct RunState {
     last_call: String,
     lines: u64,
     last_line: String,
-    /// The subjects of questions to a person without an answer.
-    asking: Vec<String>,
+    /// The subjects of questions to a person without an answer. With an answerer, the question is
+    /// answered outside of the client.
+    asking: Vec<(String, Option<Answerer>)>,
 }
 
 /// A question to a person. Dropping it ends the wait for the answer.
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
     progress: &'a RunProgress,
-    about: String,
+    subject: (String, Option<Answerer>),
 }
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        let mut state = self.progress.state.lock();
-        if let Some(at) = state.asking.iter().position(|it| *it == self.about) {
-            state.asking.remove(at);
-        }
+        self.progress.change(|asking| {
+            if let Some(at) = asking.iter().position(|it| *it == self.subject) {
+                asking.remove(at);
+            }
+        });
     }
 }
 
@@ -61,6 +67,7 @@ impl RunProgress {
         Self {
             notices: broadcast::Sender::new(MAX_NOTICES),
             state: Mutex::default(),
+            is_outside: watch::Sender::new(false),
         }
     }
 
@@ -74,13 +81,33 @@ impl RunProgress {
         let _ = self.notices.send(notice);
     }
 
-    /// Notes a question to a person about something.
+    /// Notes a question to the client's user about something.
     pub(crate) fn asking(&self, about: String) -> Asking<'_> {
-        self.state.lock().asking.push(about.clone());
+        self.ask((about, None))
+    }
+
+    /// Notes a question that is answered outside of the client.
+    pub(crate) fn asking_outside(&self, about: String, answerer: Answerer) -> Asking<'_> {
+        self.ask((about, Some(answerer)))
+    }
+
+    /// Changes to true when the client can do nothing about any question to a person.
+    pub(crate) fn outside(&self) -> watch::Receiver<bool> {
+        self.is_outside.subscribe()
+    }
+
+    fn ask(&self, subject: (String, Option<Answerer>)) -> Asking<'_> {
+        self.change(|asking| asking.push(subject.clone()));
         Asking {
             progress: self,
-            about,
+            subject,
         }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<(String, Option<Answerer>)>)) {
+        let mut state = self.state.lock();
+        change(&mut state.asking);
+        self.is_outside.send_replace(state.answerer().is_some());
     }
 
     /// Counts an event of the run.
@@ -109,14 +136,26 @@ impl RunProgress {
     }
 }
 
+impl RunState {
+    /// The people who can answer the open questions, if the client cannot.
+    pub(crate) fn answerer(&self) -> Option<Answerer> {
+        let answerers = self.asking.iter().map(|(_, answerer)| *answerer);
+        answerers.reduce(|one, other| one.and(other)).flatten()
+    }
+
+    /// The subjects of the open questions.
+    pub(crate) fn asked(&self) -> String {
+        let subjects = self.asking.iter().map(|(about, _)| about.as_str());
+        subjects.collect::<Vec<_>>().join(" and ")
+    }
+}
+
 impl fmt::Display for RunState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.asking.is_empty() {
-            let about = self.asking.join(" and ");
-            write!(
-                f,
-                "waiting for a person's answer about {about}: tell the user; "
-            )?;
+            let about = self.asked();
+            let advice = self.answerer().map_or("tell the user", Answerer::advice);
+            write!(f, "waiting for a person's answer about {about}: {advice}; ")?;
         }
         match self.calls {
             0 => f.write_str("no calls")?,
@@ -171,6 +210,20 @@ mod tests {
             )
         );
         drop((asked, other));
+        let by_form = progress.asking("e_f".to_owned());
+        let outside = progress.asking_outside("g_h (line 7)".to_owned(), Answerer::Terminal);
+        assert!(progress.state().answerer().is_none() && !*progress.outside().borrow());
+        drop(by_form);
+        assert!(*progress.outside().borrow());
+        assert_eq!(
+            progress.state().to_string(),
+            format!(
+                "waiting for a person's answer about g_h (line 7): tell the user to run `callgate \
+                 questions` in a terminal; {under_way}"
+            )
+        );
+        drop(outside);
+        assert!(!*progress.outside().borrow());
         let (text, is_error) = ("a\nb\n\n", false);
         for event in [ended(1), ended(2), Event::Printed { text, is_error }] {
             progress.count(event);

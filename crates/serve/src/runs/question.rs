@@ -35,6 +35,13 @@ fn title(question: &Question, answer: Answer) -> String {
     }
 }
 
+/// The function of a question, and the script's line that calls it.
+pub(crate) fn about(question: &Question) -> String {
+    let line = question.line.as_ref();
+    let line = line.map_or(String::new(), |line| format!(" (line {})", line.number));
+    format!("{}{line}", question.function)
+}
+
 /// The form; `None` if it cannot be made. `has_titles`: the client's revision has `oneOf` for
 /// choices with titles.
 pub(crate) fn form(question: &Question, has_titles: bool) -> Option<InputRequest> {

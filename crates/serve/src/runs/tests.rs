@@ -28,7 +28,7 @@ impl Bench {
         let (ours, _theirs) = tokio::io::duplex(1);
         Self {
             gate: gate.build().await.expect("a gate"),
-            runs: Runs::new(ServeConfig::default()),
+            runs: Runs::new(ServeConfig::default(), Outside::default()),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
     }

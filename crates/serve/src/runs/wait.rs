@@ -78,6 +78,7 @@ impl<'a> Waiter<'a> {
         let mut outcome = run.subscribe();
         let mut questions = run.pending.subscribe();
         questions.mark_changed();
+        let mut outside = run.progress.outside();
         let is_over = CancellationToken::new();
         let end = {
             // A client that does not read delays only its notices, of which the oldest are dropped.
@@ -104,6 +105,10 @@ impl<'a> Waiter<'a> {
                         break WaitEnd::Questions(shown);
                     },
                     () = run.is_long.cancelled(), if detaches_long => break WaitEnd::TimeOver,
+                    // A person may take long, and must be told of the question first.
+                    Ok(_) = outside.wait_for(|is_outside| *is_outside), if owns_run => {
+                        break WaitEnd::TimeOver;
+                    }
                     () = &mut time_over => break WaitEnd::TimeOver,
                     () = &mut notices => break WaitEnd::TimeOver,
                 }

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use callgate::settings::Limits;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::etag::tagged;
 use crate::http::door::Door;
@@ -21,7 +21,10 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let gate = lease.user.listed_gate().await?;
-    let document = document(gate.limits(), door.auth.is_open());
+    let mut document = document(gate.limits(), door.auth.is_open());
+    if door.auth.has_operators() {
+        add_admin(&mut document);
+    }
     Ok(tagged(&document, request.headers()))
 }
 
@@ -39,4 +42,18 @@ fn document(limits: &Limits, is_open: bool) -> Value {
         components.shift_remove("securitySchemes");
     }
     document
+}
+
+/// Adds the paths for operators, from `admin.json`, with their schemas.
+fn add_admin(document: &mut Value) {
+    let mut admin: Value = serde_json::from_str(include_str!("admin.json")).unwrap_or_default();
+    for place in ["/paths", "/components/schemas"] {
+        if let Some(Value::Object(all)) = document.pointer_mut(place)
+            && let Some(Value::Object(more)) = admin.pointer_mut(place)
+        {
+            all.append(more);
+        }
+    }
+    document["components"]["securitySchemes"]["operator"] =
+        json!({ "type": "http", "scheme": "bearer" });
 }

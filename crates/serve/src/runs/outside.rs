@@ -1,0 +1,151 @@
+//! The people outside of a client who answer its runs' questions: by the questions' records, in any
+//! process.
+
+use std::sync::{Arc, OnceLock};
+
+use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way};
+use callgate::question::{OneAtATime, Reply};
+use callgate::{Asker, Question};
+use callgate_store::Store;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use super::asker::ClientAsker;
+use super::question;
+use super::served_run::ServedRun;
+
+/// The questions of a process, and the store of their records. They are set before the first gate is
+/// ready; without them, only clients are asked.
+#[derive(Clone, Default)]
+pub struct Records(Arc<OnceLock<Parts>>);
+
+struct Parts {
+    asking: Arc<Asking>,
+    store: Option<Arc<dyn Store>>,
+}
+
+impl Records {
+    /// Sets them, once.
+    pub fn set(&self, asking: Arc<Asking>, store: Option<Arc<dyn Store>>) {
+        let _ = self.0.set(Parts { asking, store });
+    }
+
+    /// The store of the records.
+    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.0.get()?.store.as_ref()
+    }
+
+    /// True if an operator may answer the questions of own runs.
+    pub(crate) fn own_runs(&self) -> bool {
+        self.asking()
+            .is_some_and(|asking| asking.options().own_runs)
+    }
+
+    fn asking(&self) -> Option<&Arc<Asking>> {
+        Some(&self.0.get()?.asking)
+    }
+}
+
+/// The people who answer by records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answerer {
+    /// The person at the client, in a terminal.
+    Terminal,
+    /// An operator of the server.
+    Operator,
+}
+
+impl Answerer {
+    /// The advice for a model whose run waits.
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Self::Terminal => "tell the user to run `callgate questions` in a terminal",
+            Self::Operator => "tell the user that an operator of this server must answer",
+        }
+    }
+}
+
+/// The ways to ask about calls of one user's runs.
+#[derive(Clone, Default)]
+pub(crate) struct Outside {
+    pub(crate) records: Records,
+    /// The people who may answer by records; `None` if there are none.
+    pub(crate) by: Option<Answerer>,
+    /// The user, as records name it; empty in a program without users.
+    pub(crate) user: String,
+}
+
+impl Outside {
+    /// The people who answer by records, if the configuration and the store permit it.
+    pub(crate) fn answerer(&self) -> Option<Answerer> {
+        let asking = self.records.asking()?;
+        let is_way = ways(asking).contains(&Way::Record);
+        self.by.filter(|_| is_way && asking.has_store())
+    }
+
+    /// True if clients are asked.
+    pub(crate) fn asks_clients(&self) -> bool {
+        let asking = self.records.asking();
+        asking.is_none_or(|asking| ways(asking).contains(&Way::Client))
+    }
+
+    /// The asker of a script's run; `None` if there is no way to ask.
+    pub(super) fn asker(
+        &self,
+        run: &Arc<ServedRun>,
+        client: Option<&Arc<ClientAsker>>,
+    ) -> Option<Arc<dyn Asker>> {
+        // Many clients can show only one form at a time.
+        let forms = client.map(|client| OneAtATime::new(Arc::<ClientAsker>::clone(client)));
+        let forms = forms.map(|forms| Arc::new(forms) as Arc<dyn Asker>);
+        let Some(asking) = self.records.asking() else {
+            return forms;
+        };
+        let name = client.and_then(|client| client.name.as_deref());
+        let asked = ways(asking).into_iter().filter_map(|way| {
+            let asker: Arc<dyn Asker> = match way {
+                Way::Client => Arc::clone(forms.as_ref()?),
+                Way::Record => Arc::new(OutsideAsker {
+                    run: Arc::clone(run),
+                    answerer: self.answerer()?,
+                }),
+                _ => return None,
+            };
+            Some((way.name(), asker))
+        });
+        let mut asked: Vec<_> = asked.collect();
+        // A question to the client alone needs no record.
+        if asked.iter().all(|(way, _)| *way == Way::Client.name()) {
+            return Some(asked.pop()?.1);
+        }
+        let context = RunContext {
+            id: run.id.clone(),
+            user: self.user.clone(),
+            client: name.map(str::to_owned),
+        };
+        Some(RecordedAsker::new(Arc::clone(asking), context, asked))
+    }
+}
+
+/// The ways of the configuration, in their order.
+fn ways(asking: &Asking) -> Vec<Way> {
+    let configured = asking.options().ways.clone();
+    configured.unwrap_or_else(|| vec![Way::Client, Way::Record])
+}
+
+/// Waits for an answer by the record, while requests that wait for the run can say so.
+struct OutsideAsker {
+    run: Arc<ServedRun>,
+    answerer: Answerer,
+}
+
+impl Asker for OutsideAsker {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        async move {
+            let about = question::about(&question);
+            let _asking = self.run.progress.asking_outside(about, self.answerer);
+            std::future::pending().await
+        }
+        .boxed()
+    }
+}
