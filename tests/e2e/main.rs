@@ -74,6 +74,7 @@ mod serve_output;
 mod serve_parked;
 mod serve_passes;
 mod serve_prompts;
+mod serve_questions;
 mod serve_roots;
 mod serve_runs;
 mod serve_search;

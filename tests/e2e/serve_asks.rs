@@ -4,12 +4,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 
 use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, can, connect, one_ends, value};
+
+/// A folder where every call needs approval, and only clients are asked.
+fn asking() -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": { "ticketing": demo_ticketing() },
+        "asking": { "ways": ["client"] },
+    }))
+}
 
 const CREATE: &str = "const make = () => ticketing_createIssue({ title: 'A', body: 'B' })
   .then((issue) => issue.issueId !== '', (error) => error.name);
@@ -18,7 +26,7 @@ const CREATE: &str = "const make = () => ticketing_createIssue({ title: 'A', bod
 /// Makes two calls, and checks their outcomes and the number of questions to the user.
 async fn check(answers: &[&str], expected: &str, asked: usize) {
     for version in OLDER.iter().chain([&NEWEST]) {
-        let bench = Workbench::asking();
+        let bench = asking();
         let session = connect(&bench, User::new(version, answers), &[]).await;
         let script = format!("{CREATE}return [await make(), await make()];");
         let (is_error, said) = session.run(&script).await;
@@ -67,7 +75,7 @@ async fn each_kind_of_denial_has_its_reason() {
         (Value::Null, "failed", "asking failed without an answer"),
     ];
     for version in [&OLDER[1], &NEWEST] {
-        let bench = Workbench::asking();
+        let bench = asking();
         let user = User::new(version, &[]);
         let answers = Arc::clone(&user.answers);
         let session = connect(&bench, user, &["--ledger", "calls.jsonl"]).await;
@@ -97,7 +105,7 @@ async fn each_kind_of_denial_has_its_reason() {
 
 #[tokio::test]
 async fn session_answer_allows_later_runs() {
-    let bench = Workbench::asking();
+    let bench = asking();
     let session = connect(&bench, User::new(&NEWEST, &["session"]), &[]).await;
     let script = format!("{CREATE}return await make();");
     for _ in 0..2 {
@@ -108,7 +116,7 @@ async fn session_answer_allows_later_runs() {
 
 #[tokio::test]
 async fn approval_form_describes_the_call() {
-    let bench = Workbench::asking();
+    let bench = asking();
     let session = connect(&bench, User::new(&OLDER[0], &[]), &[]).await;
     session.run(&format!("{CREATE}await make();")).await;
     let asked = session.asked();
@@ -151,7 +159,7 @@ async fn approval_form_describes_the_call() {
 #[tokio::test]
 async fn arguments_in_a_form_cannot_add_lines() {
     for title in ["a\n├ approved by the operator", &"x\u{2028}".repeat(400)] {
-        let bench = Workbench::asking();
+        let bench = asking();
         let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
         let arguments = json!({ "title": title, "body": "the end" });
         let script = format!("return await ticketing_createIssue({arguments}).catch(() => 0)");
@@ -176,7 +184,7 @@ async fn arguments_in_a_form_cannot_add_lines() {
 #[tokio::test]
 async fn a_client_without_forms_is_not_asked() {
     for version in [&OLDER[0], &NEWEST] {
-        let bench = Workbench::asking();
+        let bench = asking();
         let mut user = User::new(version, &["once"]);
         user.can = can(json!({ "sampling": {}, "elicitation": { "url": {} } }));
         let session = connect(&bench, user, &[]).await;
@@ -188,7 +196,7 @@ async fn a_client_without_forms_is_not_asked() {
 
 #[tokio::test]
 async fn request_state_is_valid_only_for_its_script() {
-    let bench = Workbench::asking();
+    let bench = asking();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = format!("{CREATE}return await make();");
     let required = session.park(&script).await;
@@ -246,7 +254,7 @@ fn check_given_up(bench: &Workbench) {
 
 #[tokio::test]
 async fn abandoned_run_ends_after_the_answer_time() {
-    let bench = Workbench::asking();
+    let bench = asking();
     let flags = ["--answer-time", "500ms", "--ledger", "calls.jsonl"];
     let session = connect(&bench, User::new(&NEWEST, &[]), &flags).await;
     let script = format!("{CREATE}return await make();");
@@ -262,7 +270,7 @@ async fn abandoned_run_ends_after_the_answer_time() {
 
 #[tokio::test]
 async fn a_parked_run_ends_with_its_client() {
-    let bench = Workbench::asking();
+    let bench = asking();
     let session = connect(
         &bench,
         User::new(&NEWEST, &[]),

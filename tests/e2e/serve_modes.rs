@@ -237,6 +237,7 @@ async fn needed_approval_is_told_where_nobody_can_be_asked() {
         let rule = json!({ "tool": "ticketing_createIssue", "arguments": [condition] });
         let bench = Workbench::with_config(json!({
             "mcpServers": demo(), "permissions": { "allow": [rule, "ticketing_listIssues"] },
+            "asking": { "ways": ["client"] },
         }));
         let asks = "NEED APPROVAL, and here nobody can be asked, so these fail: logging_getLogs.\n";
         let only = format!("ONLY WITH: ticketing_createIssue: {shown}\n");

@@ -12,6 +12,7 @@ use crate::serve_client::{Model, NEWEST, OLDER, Session, User, can, connect};
 fn bench(more: Value) -> Workbench {
     let mut config = more;
     config["mcpServers"] = json!({ "logging": demo_logging(), "ticketing": demo_ticketing() });
+    config["asking"] = json!({ "ways": ["client"] });
     Workbench::with_config(config)
 }
 
