@@ -15,7 +15,7 @@ const MAX_LIST: usize = 600;
 /// The people who can be asked to approve calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The client's user or, if the client is not asked, perhaps the gate's asker.
+    /// The client's user, a program or, if neither is asked, perhaps the gate's asker.
     Client,
     /// People outside of the client, while the run of a script waits.
     Outside(Answerer),
@@ -36,7 +36,12 @@ impl Asked {
         }
         // Only the run of a script can go on without its request.
         let answerer = outside.answerer().filter(|_| mode == ToolMode::Code);
-        answerer.map_or(Self::Nobody, Self::Outside)
+        match answerer {
+            Some(answerer) => Self::Outside(answerer),
+            // A program answers within the request.
+            None if outside.asks_program() => Self::Client,
+            None => Self::Nobody,
+        }
     }
 
     fn clause(self) -> &'static str {

@@ -200,13 +200,14 @@ impl Session {
             return Ok(answer(Err(wrong.to_string())));
         }
         let (mut made, described) = call.request();
-        let asks = self.service.options.asks && self.service.runs.outside.asks_clients();
+        let asks = self.service.options.asks;
+        let outside = self.service.runs.outside.clone();
         let limit = gate.limits().output_bytes;
         let calling = Arc::clone(&gate);
         let work = move |asker: Arc<ClientAsker>| async move {
             made = made.id(asker.run.id.as_str()).client(asker.name.clone());
             made = made.caller(Arc::<ClientAsker>::clone(&asker));
-            if asks {
+            if asks && let Some(asker) = outside.asker(&asker.run, Some(&asker)) {
                 made = made.asker(asker);
             }
             call.answer(calling.call_with(made).await, limit)

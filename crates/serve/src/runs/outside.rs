@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 
 use super::asker::ClientAsker;
 use super::question;
+use super::resume::Purpose;
 use super::served_run::ServedRun;
 
 /// The questions of a process, and the store of their records. They are set before the first gate is
@@ -89,8 +90,15 @@ impl Outside {
         asking.is_none_or(|asking| ways(asking).contains(&Way::Client))
     }
 
-    /// The asker of a script's run; `None` if there is no way to ask.
-    pub(super) fn asker(
+    /// True if a program is asked.
+    pub(crate) fn asks_program(&self) -> bool {
+        let asking = self.records.asking();
+        asking.is_some_and(|asking| ways(asking).contains(&Way::Webhook))
+    }
+
+    /// The asker of a run; `None` if there is no way to ask. Only scripts wait for a record, because
+    /// only they can go on without their request.
+    pub(crate) fn asker(
         &self,
         run: &Arc<ServedRun>,
         client: Option<&Arc<ClientAsker>>,
@@ -102,10 +110,16 @@ impl Outside {
             return forms;
         };
         let name = client.and_then(|client| client.name.as_deref());
+        let context = RunContext {
+            id: run.id.clone(),
+            user: self.user.clone(),
+            client: name.map(str::to_owned),
+        };
+        let is_script = run.purpose.noun == Purpose::SCRIPT;
         let asked = ways(asking).into_iter().filter_map(|way| {
             let asker: Arc<dyn Asker> = match way {
                 Way::Client => Arc::clone(forms.as_ref()?),
-                Way::Record => Arc::new(OutsideAsker {
+                Way::Record if is_script => Arc::new(OutsideAsker {
                     run: Arc::clone(run),
                     answerer: self.answerer()?,
                 }),
@@ -118,11 +132,6 @@ impl Outside {
         if asked.iter().all(|(way, _)| *way == Way::Client.name()) {
             return Some(asked.pop()?.1);
         }
-        let context = RunContext {
-            id: run.id.clone(),
-            user: self.user.clone(),
-            client: name.map(str::to_owned),
-        };
         Some(RecordedAsker::new(Arc::clone(asking), context, asked))
     }
 }
