@@ -119,6 +119,7 @@ impl Outside {
         let asked = ways(asking).into_iter().filter_map(|way| {
             let asker: Arc<dyn Asker> = match way {
                 Way::Client => Arc::clone(forms.as_ref()?),
+                Way::Webhook => return asking.webhook_way(context.clone()),
                 Way::Record if is_script => Arc::new(OutsideAsker {
                     run: Arc::clone(run),
                     answerer: self.answerer()?,
