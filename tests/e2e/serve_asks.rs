@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, can, connect, one_ends, value};
 
 /// A folder where every call needs approval, and only clients are asked.
-fn asking() -> Workbench {
+pub fn asking() -> Workbench {
     Workbench::with_config(json!({
         "mcpServers": { "ticketing": demo_ticketing() },
         "asking": { "ways": ["client"] },

@@ -1,10 +1,10 @@
 //! The question of a parked run of `callgate serve` is withdrawn before its client
 //! comes again with the answer.
 
-use callgate_tests::Workbench;
 use rmcp::model::InputRequiredResult;
 use serde_json::{Value, json};
 
+use crate::serve_asks::asking;
 use crate::serve_client::{NEWEST, User, connect, value};
 
 /// A yes to either question of a run.
@@ -22,7 +22,7 @@ fn asked(required: InputRequiredResult) -> (Vec<String>, String) {
 
 #[tokio::test]
 async fn late_answer_does_not_answer_the_next_question() {
-    let bench = Workbench::asking();
+    let bench = asking();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = "const controller = new AbortController();
         setTimeout(() => controller.abort('given up'), 1_000);

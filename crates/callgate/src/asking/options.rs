@@ -16,8 +16,8 @@ pub struct AskingOptions {
     /// The time that a question waits for an answer. Then the call is denied. Default: `10m`.
     pub expires: Duration,
     /// The ways to ask by, in their order. A way that has no answer passes the question on. Default:
-    /// `["client", "record"]` for `serve` over stdio, `["client"]` over HTTP, and `["terminal",
-    /// "record"]` for `run` and `call` at a terminal.
+    /// `["client", "record"]` for `serve` over stdio, and over HTTP with operators; `["client"]` over
+    /// HTTP without; and `["terminal", "record"]` for `run` and `call` at a terminal.
     pub ways: Option<Vec<Way>>,
     /// An operator may answer the questions of runs of their own. Default: `true`.
     #[serde(rename = "self")]
