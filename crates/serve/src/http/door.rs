@@ -152,7 +152,7 @@ pub(super) async fn admit_operator(
     next.run(request).await
 }
 
-/// Secrets are not needed further; without them, they cannot leak.
+/// Removes the secrets, which are not needed further and then cannot leak.
 fn remove_secrets(headers: &mut HeaderMap) {
     for secret in [AUTHORIZATION, COOKIE] {
         headers.remove(secret);

@@ -64,9 +64,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// its port.
 ///
 /// `make` makes the gate of each user at the user's first request. With operators in the
-/// configuration, questions that a client cannot show wait in `records` for them. After `stop`, requests are
-/// refused, runs continue for `shutdown_time` of the configuration, the others are cancelled, and
-/// reports are sent.
+/// configuration, questions that a client cannot show wait in `records` for them. After `stop`,
+/// requests are refused, runs continue for `shutdown_time` of the configuration, the others are
+/// cancelled, and reports are sent.
 /// The error: [`ServeError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
