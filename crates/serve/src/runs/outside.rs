@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use callgate::faces::OneAtATime;
 use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way};
-use callgate::question::{OneAtATime, Reply};
+use callgate::question::Reply;
 use callgate::{Asker, Question};
 use callgate_store::Store;
 use futures::FutureExt as _;
