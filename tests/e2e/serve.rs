@@ -98,6 +98,7 @@ async fn printed_denial_is_told_once() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("flaky") },
         "permissions": { "deny": ["odd_text"] },
+        "asking": { "ways": ["client"] },
     }));
     let mut user = User::new(&ERAS[0], &[]);
     user.can = can(json!({}));

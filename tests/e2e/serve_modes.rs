@@ -283,7 +283,11 @@ async fn many_needed_approvals_are_named_by_server() {
             "so these fail: all of museum; archive_search_records_1, archive_search_records_10, ",
         ),
     ] {
-        let config = json!({ "mcpServers": servers, "permissions": permissions });
+        let config = json!({
+            "mcpServers": servers,
+            "permissions": permissions,
+            "asking": { "ways": ["client"] },
+        });
         let bench = Workbench::with_config(config);
         for (mode, tool) in [("code", "run_script"), ("discovery", "search_tools")] {
             let mut user = User::new(&NEWEST, &[]);

@@ -102,7 +102,7 @@ async fn client_without_forms_learns_of_the_question() {
             let tools = session.tools().await;
             let described = tools[0].description.as_deref().expect("a description");
             let line = "NEED APPROVAL, and a person is asked outside of this client, with \
-                        `callgate questions`, while the run waits: ticketing_";
+                        `callgate questions`, while the run waits: all of ticketing.";
             assert!(described.contains(line), "{described}");
             let begun = Instant::now();
             let (is_error, said) = session.run(CREATE).await;
