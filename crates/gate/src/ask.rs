@@ -18,8 +18,7 @@ const AFTER_ANSWER: Duration = Duration::from_millis(100);
 /// Answers questions about calls, such as a person at a terminal.
 pub trait Asker: Send + Sync {
     /// Asks about one call. A run asks about all calls that wait for approval at once; an asker
-    /// that can show one question at a time is put into a [`OneAtATime`]. The future must not
-    /// block its thread, which also runs the run and its limits. It is dropped without an answer
+    /// that can show one question at a time makes the others wait. The future must not block its thread, which also runs the run and its limits. It is dropped without an answer
     /// when the run or the call ends first, and when the answer to a different question covers
     /// the call.
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply>;

@@ -43,8 +43,8 @@ pub struct Limits {
     pub script_time: Duration,
     /// Time that the script may wait for timers alone, since its last call ended. Default 5 min.
     pub wait_time: Duration,
-    /// Wall time of the whole run, with all waiting but
-    /// [`CallHandler::approval_time`](crate::CallHandler::approval_time). Default 1 h.
+    /// Wall time of the whole run, with all waiting but the time in which every open call waits for
+    /// approval. Default 1 h.
     pub run_time: Duration,
     /// Bytes of the JavaScript heap. Default 128 MiB, at least 16 MiB.
     ///

@@ -145,11 +145,9 @@ pub(super) fn reply(store: &dyn Store, record: &QuestionRecord) -> Reply {
     // A choice of a later version.
     let mut reply = Reply::from(chosen.unwrap_or(Answer::Failed));
     if let Some(edited) = &answer.edited {
-        let text = || {
-            let bytes = store.blob(Access::User(&record.user), edited.blob.as_deref()?);
-            String::from_utf8(bytes.ok()?).ok()
-        };
-        reply.arguments = text();
+        let blob = edited.blob.as_deref();
+        let bytes = blob.and_then(|hash| store.blob(Access::User(&record.user), hash).ok());
+        reply.arguments = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         if reply.arguments.is_none() {
             // The script's own arguments were not approved.
             reply.answer = Answer::Failed;

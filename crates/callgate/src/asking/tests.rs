@@ -41,8 +41,10 @@ impl Place {
 
     /// Waits for the question of the run to be in this state.
     async fn question(&self, state: QuestionState) -> QuestionRecord {
-        let mut filter = QuestionFilter::default();
-        filter.state = Some(state);
+        let filter = QuestionFilter {
+            state: Some(state),
+            ..QuestionFilter::default()
+        };
         loop {
             let mut found = self.other.questions(ANA, &filter).expect("questions").items;
             if let Some(question) = found.pop() {
@@ -63,8 +65,10 @@ fn asker(
     expires: Duration,
     ways: Vec<(&'static str, Arc<dyn Asker>)>,
 ) -> Arc<RecordedAsker> {
-    let mut options = AskingOptions::default();
-    options.expires = expires;
+    let options = AskingOptions {
+        expires,
+        ..AskingOptions::default()
+    };
     let run = RunContext {
         id: "r-0123456789abcdef".to_owned(),
         user: "ana".to_owned(),

@@ -1,6 +1,7 @@
 //! The runs of one user: started, detached from their request, parked with a question, waited
 //! for, and kept for a while after their end.
 
+mod answerer;
 mod arguments;
 mod asker;
 mod caller;
@@ -21,12 +22,13 @@ mod store;
 mod tasks;
 mod wait;
 
+pub(crate) use answerer::Answerer;
 pub(crate) use arguments::{cancel_schema, report_schema, run_script_schema, wait_schema};
 pub(crate) use asker::ClientAsker;
 pub use caller::AnyClient;
 pub(crate) use client::{Client, OneMessage, log_level};
+pub(crate) use outside::Outside;
 pub use outside::Records;
-pub(crate) use outside::{Answerer, Outside};
 pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
 pub(crate) use store::NoRun;

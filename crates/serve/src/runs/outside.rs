@@ -11,6 +11,7 @@ use callgate_store::Store;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use super::answerer::Answerer;
 use super::asker::ClientAsker;
 use super::question;
 use super::resume::Purpose;
@@ -45,25 +46,6 @@ impl Records {
 
     fn asking(&self) -> Option<&Arc<Asking>> {
         Some(&self.0.get()?.asking)
-    }
-}
-
-/// The people who answer by records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answerer {
-    /// The person at the client, in a terminal.
-    Terminal,
-    /// An operator of the server.
-    Operator,
-}
-
-impl Answerer {
-    /// The advice for a model whose run waits.
-    pub(crate) fn advice(self) -> &'static str {
-        match self {
-            Self::Terminal => "tell the user to run `callgate questions` in a terminal",
-            Self::Operator => "tell the user that an operator of this server must answer",
-        }
     }
 }
 

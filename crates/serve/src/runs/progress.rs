@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rmcp::model::ServerNotification;
 use tokio::sync::{broadcast, watch};
 
-use super::outside::Answerer;
+use super::answerer::Answerer;
 
 /// The limit of notices that wait to be sent. Further notices replace the oldest.
 const MAX_NOTICES: usize = 64;

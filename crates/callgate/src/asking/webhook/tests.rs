@@ -257,8 +257,10 @@ async fn posted(arguments: bool, question: Question) -> Value {
     let program = Program::start([json(r#"{"answer":"ask"}"#)]).await;
     let mut config = config(&program.url, SECRET);
     config.arguments = arguments;
-    let mut options = AskingOptions::default();
-    options.webhook = Some(config);
+    let options = AskingOptions {
+        webhook: Some(config),
+        ..AskingOptions::default()
+    };
     let asking = Asking::new(None, options);
     let run = RunContext {
         id: "r-00c0ffee00c0ffee".to_owned(),
