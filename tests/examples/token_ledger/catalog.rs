@@ -42,8 +42,12 @@ pub fn tools(corpus: &Path) -> Fallible<Tools> {
     Ok(tools)
 }
 
-/// Some tools are for the user interface of a server's app alone (MCP Apps).
+/// Some tools are for the user interface of a server's app alone (MCP Apps), or need tasks of
+/// 2025-11-25, which Callgate does not follow.
 fn is_for_models(tool: &Value) -> bool {
+    if tool["execution"]["taskSupport"] == "required" {
+        return false;
+    }
     let visibility = tool["_meta"]["ui"]["visibility"].as_array();
     visibility.is_none_or(|all| all.iter().any(|one| one == "model"))
 }

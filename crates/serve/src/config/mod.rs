@@ -71,8 +71,8 @@ pub struct ServeConfig {
     /// Whose folders a server gets that asks: the client's, or else those of `roots`; with
     /// `configured` only those of `roots`. Default: `client`.
     pub roots: RootsFrom,
-    /// Send a run's report as `structuredContent` too, for clients that read no `_meta`. Some
-    /// clients show it to the model in place of the text. Default: `false`.
+    /// Send a run's report as `structuredContent` too, for clients that read no `_meta`. Claude Code
+    /// and Codex, which show it to the model in place of the text, do not get it. Default: `false`.
     pub structured_report: bool,
     /// MCP over HTTP.
     pub http: HttpConfig,

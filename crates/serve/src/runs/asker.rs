@@ -27,6 +27,8 @@ pub(crate) struct ClientAsker {
     pub(crate) logs: Option<LogLevel>,
     /// The largest output that the client shows to its model whole, in bytes, if it is known.
     pub(crate) max_output: Option<u64>,
+    /// True if structured content would replace the text that the model reads.
+    pub(crate) replaces_text: bool,
     /// The client's name and version.
     pub(crate) name: Option<Arc<str>>,
     folders: Folders,
@@ -40,6 +42,7 @@ impl ClientAsker {
             has_titles: client.has_titles,
             logs: client.logs,
             max_output: client.max_output,
+            replaces_text: client.replaces_text,
             name: client.name.clone(),
             folders,
             run: Arc::clone(run),
@@ -122,6 +125,7 @@ mod tests {
             has_titles: true,
             logs: None,
             max_output: None,
+            replaces_text: false,
             name: None,
             folders: Folders::none(),
             run: Arc::new(run),

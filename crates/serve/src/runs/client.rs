@@ -18,6 +18,9 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The largest output, in bytes, that clients show to their model whole, by the client's name.
 const MAX_OUTPUTS: [(&str, u64); 1] = [("codex-mcp-client", 10 << 10)];
 
+/// Clients that show structured content to their model in place of the text.
+const REPLACING_TEXT: [&str; 2] = ["claude-code", "codex-mcp-client"];
+
 /// The limit of a client's name and version, in characters.
 const MAX_NAME: usize = 100;
 
@@ -42,6 +45,8 @@ pub(crate) struct Client {
     pub(crate) logs: Option<LogLevel>,
     /// The largest output that the client shows to its model whole, in bytes, if it is known.
     pub(crate) max_output: Option<u64>,
+    /// True if structured content would replace the text that the model reads.
+    pub(crate) replaces_text: bool,
     /// The client's name and version, as it says.
     pub(crate) name: Option<Arc<str>>,
 }
@@ -72,6 +77,9 @@ impl Client {
         });
         Ok(Self {
             logs,
+            replaces_text: info
+                .as_ref()
+                .is_some_and(|info| REPLACING_TEXT.contains(&&*info.name)),
             max_output: info.and_then(|info| max_output(&info.name)),
             name,
             ..client
@@ -102,6 +110,7 @@ impl Client {
             tasks: is_stateless && capabilities.supports_tasks(),
             logs: None,
             max_output: None,
+            replaces_text: false,
             name: None,
         }
     }

@@ -343,6 +343,7 @@ impl Runs {
         mut given: ScriptArguments,
         client: Option<Arc<ClientAsker>>,
     ) -> JoinHandle<RunReport> {
+        let replaces_text = client.as_ref().is_some_and(|client| client.replaces_text);
         if let Some(bytes) = client.as_ref().and_then(|client| client.max_output) {
             given.cap_output(bytes);
         }
@@ -375,7 +376,7 @@ impl Runs {
         }
         let id = run.id.clone();
         let file = self.options.file.clone();
-        let is_structured = self.options.structured_report;
+        let is_structured = self.options.structured_report && !replaces_text;
         self.spawn(run, async move {
             let mut report = gate.run(request).await;
             if file.is_some_and(|file| file.has_changed()) {

@@ -41,6 +41,7 @@ impl Bench {
                 tasks: false,
                 logs: None,
                 max_output: None,
+                replaces_text: false,
                 name: None,
             },
             lines: BufReader::new(from).lines(),
