@@ -1,6 +1,9 @@
 //! Questions that a client of `callgate serve` cannot show: a person answers them by their records,
 //! outside of the client.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use callgate_store::{
@@ -73,6 +76,26 @@ fn answer(bench: &Workbench, run: &str, choice: Choice) {
     answer.at = jiff::Timestamp::now();
     let settled = store.answer_question(Access::All, &question.id, question.round, &answer);
     assert!(settled.expect("an answer").is_first);
+}
+
+/// Answers open questions until this many are answered by all threads together. Returns the number of
+/// answers that came first.
+fn answer_all(bench: &Workbench, answered: &AtomicUsize, count: usize) -> usize {
+    let store = store(bench);
+    let mut first = 0;
+    while answered.load(Ordering::SeqCst) < count {
+        for question in in_state(&store, QuestionState::Open) {
+            let mut answer = AnswerRecord::default();
+            answer.choice = Choice::Once;
+            answer.at = jiff::Timestamp::now();
+            let settled = store.answer_question(Access::All, &question.id, question.round, &answer);
+            if settled.expect("an answer").is_first {
+                first += 1;
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+    first
 }
 
 /// A client without forms.
@@ -427,4 +450,39 @@ async fn openapi_document_has_the_paths_of_operators() {
             }
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_of_several_processes_are_answered_once() {
+    const CALLS: usize = 50;
+    let bench = Arc::new(bench(json!({ "ledger": { "path": "calls.jsonl" } })));
+    let script = format!(
+        "const made = Array.from({{ length: {CALLS} }}, (_, i) => ticketing_createIssue({{ title: `${{i}}` }}));
+         return (await Promise.all(made)).length;"
+    );
+    let answered = Arc::new(AtomicUsize::new(0));
+    let answerers = [(); 2].map(|()| {
+        let (bench, answered) = (Arc::clone(&bench), Arc::clone(&answered));
+        thread::spawn(move || answer_all(&bench, &answered, 3 * CALLS))
+    });
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        let session = connect(&bench, plain(&NEWEST), &[]).await;
+        let (_, said) = session.run(&script).await;
+        sessions.push((session, said));
+    }
+    for (session, mut said) in sessions {
+        // All may be answered before the first look at the run.
+        while said.contains("end your turn") {
+            let run = waiting_run(&said, "`callgate questions` in a terminal");
+            let wait = json!({ "run": run, "waitMs": 50_000 });
+            said = session.result("wait", wait).await.1;
+        }
+        assert_eq!(value(&said), CALLS.to_string(), "{said}");
+    }
+    let first = answerers.map(|thread| thread.join().expect("no panic"));
+    assert_eq!(first.iter().sum::<usize>(), 3 * CALLS);
+    let lines = bench.ledger();
+    let sent = lines.iter().filter(|line| line["answer"] == "once");
+    assert_eq!(sent.count(), 3 * CALLS);
 }

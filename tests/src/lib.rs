@@ -255,7 +255,8 @@ impl Workbench {
     /// All lines of the ledger `calls.jsonl`.
     pub fn ledger_lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path().join("calls.jsonl")).unwrap_or_default();
-        let lines = text.lines().map(serde_json::from_str);
+        let lines = text.lines().filter(|line| !line.is_empty());
+        let lines = lines.map(serde_json::from_str);
         lines.collect::<Result<_, _>>().expect("JSON")
     }
 
