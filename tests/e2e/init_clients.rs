@@ -167,8 +167,8 @@ fn further_clients_get_entries_in_their_form() {
             "mcpServers"
         };
         assert_eq!(settings[key]["callgate"], entry, "{client}");
-        let says = "cannot ask you during a call: calls that need approval are denied; allow them \
-                    in permissions.allow";
+        let says = "cannot ask you during a call: runs wait at calls that need approval; answer in \
+                    `callgate questions`, or allow them in permissions.allow";
         assert_eq!(ran.stdout.contains(says), client != "copilot", "{ran:#?}");
         let mut doctor = person.bench.command(&["doctor"]);
         let doctor = doctor.envs(person.environment()).output();

@@ -30,7 +30,7 @@ pub enum Client {
 }
 
 /// The advice for a client that cannot ask its user.
-pub const ALLOW_FIRST: &str = "allow them in permissions.allow";
+pub const ALLOW_FIRST: &str = "answer in `callgate questions`, or allow them in permissions.allow";
 
 /// The folders of a person, with which a path in [`Client::files`] may start.
 const FOLDERS: [&str; 4] = ["~", "CODEX", "APPLICATIONS", "CONFIG"];
@@ -122,10 +122,15 @@ impl Client {
         );
         cannot.then(|| {
             format!(
-                "{} cannot ask you during a call: calls that need approval are denied",
+                "{} cannot ask you during a call: runs wait at calls that need approval",
                 self.name()
             )
         })
+    }
+
+    /// True if its model has a shell of the person's account, and so could answer questions.
+    pub fn has_shell(self) -> bool {
+        self != Self::ClaudeDesktop
     }
 
     /// Its files, in the form that [`Folders::path`] takes. `init` writes to the first one.

@@ -379,7 +379,7 @@ impl Checkup {
         };
     }
 
-    /// Names the clients that have Callgate and cannot ask their user.
+    /// Names the clients that have Callgate and cannot ask their user, and those with a shell.
     fn clients(&mut self) {
         let Ok(folder) = std::env::current_dir() else {
             return;
@@ -393,6 +393,17 @@ impl Checkup {
                 self.add("client", Outcome::Warning, says)
                     .advise(ALLOW_FIRST);
             }
+        }
+        let clients = Client::value_variants().iter();
+        let with_shell = clients.filter(|it| it.has_shell() && folders.has_callgate(**it));
+        let names: Vec<&str> = with_shell.map(|client| client.name()).collect();
+        if !names.is_empty() {
+            let says = format!(
+                "models of {} have a shell of this account, in which they could answer questions \
+                 themselves (SECURITY.md)",
+                names.join(", ")
+            );
+            self.add("client", Outcome::Ok, says);
         }
     }
 
