@@ -118,7 +118,7 @@ fn script_with_interpreter_line_is_a_program() {
 }
 
 #[test]
-fn standard_input_is_data_of_a_script_that_names_it() {
+fn standard_input_is_read_if_named() {
     let bench = Workbench::empty();
     bench.write(
         "count.ts",

@@ -69,7 +69,9 @@ async fn runs_of_all_commands_are_listed() {
     );
 
     let run = listed[3]["id"].as_str().expect("an id");
-    let shown = bench.callgate(&["runs", "show", run]).stdout;
+    let shown = bench
+        .callgate(&["runs", "--config", "callgate.json", "show", run])
+        .stdout;
     for part in [
         "status   completed",
         "calls    1, ",

@@ -370,7 +370,7 @@ async fn edited_arguments_are_sent_instead() {
 }
 
 #[test]
-fn token_of_an_operator_and_a_user_stops_the_start() {
+fn shared_operator_and_user_token_stops_start() {
     for bearer in [json!(ALICE), json!({ "bob": BOB, "alice": ALICE })] {
         let bench = bench(json!({ "serve": {
             "http": { "bearer": bearer }, "operators": { "olga": { "token": ALICE } },

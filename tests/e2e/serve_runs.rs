@@ -104,7 +104,7 @@ async fn part_of_running_run_is_answered_at_once() {
 }
 
 #[tokio::test]
-async fn served_run_has_one_id_in_wait_and_ledger() {
+async fn wait_and_ledger_share_the_run_id() {
     let bench = Workbench::demo();
     for version in ERAS {
         let session = connect(

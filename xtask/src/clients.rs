@@ -23,7 +23,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     setup::for_build(project)?;
-    say::step("build (the first time: about nine minutes on two cores)");
+    say::step("build (the first time: about five minutes on two cores)");
     demo::build(project, "dev")?;
 
     say::step("clients (six minutes)");

@@ -18,7 +18,7 @@ pub(crate) const PROGRAMS: [&str; 2] = ["callgate", "callgate-worker"];
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     setup::for_build(project)?;
-    say::step("build (the first time: about nine minutes on two cores)");
+    say::step("build (the first time: about five minutes on two cores)");
     build(project, "dev")?;
 
     say::step("run");

@@ -31,7 +31,7 @@ pub(crate) fn run_some(project: &Project, some: &[&str], options: &Options) -> R
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     floors::check(project)?;
     let mut tests = setup::for_tests(project)?;
-    say::step("build (the first time: about ten minutes on two cores)");
+    say::step("build (the first time: about seven minutes on two cores)");
     build(project)?;
     if options.arguments.is_empty() {
         say::step("examples of the documentation");

@@ -17,7 +17,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     setup::for_build(project)?;
     let corpus = corpus::lists(project)?;
     let real_servers = pinned::real_servers(project)?;
-    say::step("build (the first time: about ten minutes on two cores)");
+    say::step("build (the first time: about seven minutes on two cores)");
     test::build(project)?;
     say::step("tokens (half a minute)");
     let mut ledger = Command::new(project.built("examples/token_ledger"));

@@ -604,7 +604,6 @@ pub enum LedgerCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
     #[command(subcommand)]
     pub command: Option<RunsCommand>,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn decline_without_delay_is_no_refusal_by_a_person() {
+    fn immediate_decline_is_no_refusal() {
         let declined = json!({ "action": "decline" });
         let read = |took| read(&ANSWERS, &declined, took);
         assert_eq!(read(Duration::from_millis(8)), Answer::Dismissed);
