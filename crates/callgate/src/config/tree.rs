@@ -121,7 +121,9 @@ impl<'a> Tree<'a> {
     /// Reports an error of the key at this place.
     fn error_of(&self, at: usize, clause: &str) {
         let space = if clause.starts_with(':') { "" } else { " " };
-        self.error(at, &format!("{}{space}{clause}", self.subject(at)));
+        let subject = self.subject(at);
+        let example = example(&subject);
+        self.error(at, &format!("{subject}{space}{clause}{example}"));
     }
 
     /// Reports an error. In a shared file, one in the entry of a server costs that server alone.
@@ -251,8 +253,9 @@ impl<'a> Tree<'a> {
             None if is_foreign => "remove it if it is no other client's".to_owned(),
             None => format!("remove it, or use one of {}", ours.join(", ")),
         };
+        let example = example(&of);
         let passed = if is_foreign { " is passed over" } else { "" };
-        let message = format!("unknown key \"{key}\" in {of}{passed}; {advice}");
+        let message = format!("unknown key \"{key}\" in {of}{passed}; {advice}{example}");
         self.error_unless(is_foreign, at, &message);
         !is_foreign
     }
@@ -295,6 +298,15 @@ impl<'a> Tree<'a> {
         let mut path = path_to(self.root, at);
         path.pop();
         container(&path)
+    }
+}
+
+/// An example for a mistake in the conditions of a rule, which have an unusual form.
+fn example(subject: &str) -> &'static str {
+    if subject == "\"arguments\" in a rule" {
+        "; write conditions such as [{ \"at\": \"/path\", \"glob\": \"/out/**\" }]"
+    } else {
+        ""
     }
 }
 

@@ -352,6 +352,8 @@ fn mistakes_in_rules_are_reported() {
             "5 \"at\" in \"arguments\" in a rule: \"path\" is not a JSON pointer; did you mean \"/path\"?",
         ]),
         ("[{ \"tool\": \"*\", \"arguments\": [\n{ \"at\": \"/a\", \"max\": 1e400 }] }]", &["3 \"max\" in \"arguments\" in a rule has the number 1e400, which is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308"]),
+        (r#"[{ "tool": "*", "arguments": "/a" }]"#, &["2 \"arguments\" in a rule must be an array…; write conditions such as [{ \"at\": "]),
+        (r#"[{ "tool": "*", "arguments": [{ "name": "a" }] }]"#, &["2 unknown key \"name\" in \"arguments\" in a rule…; write conditions such as [{ \"at\": "]),
         (r#"[], "deny": [{ "tool": "*", "maxCalls": 1 }]"#, &["2 \"maxCalls\" belongs to rules of \"allow\""]),
     ], |rules| format!("{{ \"permissions\": {{\n\"allow\": {rules} }} }}"));
 }
