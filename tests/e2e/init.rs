@@ -1,4 +1,4 @@
-//! `callgate init`, on made-up homes with the files of eight clients.
+//! `callgate init`, on made-up homes with the files of other clients.
 
 use std::fs;
 use std::path::PathBuf;

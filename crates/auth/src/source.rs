@@ -149,7 +149,7 @@ impl Source {
 
 /// True if the system has a keyring that answers.
 pub async fn has_keyring() -> bool {
-    // Without such an entry, a locked keyring asks nobody to unlock it.
+    // Without such an entry, a locked keyring does not ask for its password.
     keyring::read("callgate", "no entry").await.is_ok()
 }
 

@@ -68,7 +68,7 @@ pub fn unknown_member(
 ) -> String {
     let advice = match near(key, known) {
         Some(near) => format!("did you mean {near:?}?"),
-        None if known.is_empty() => "there are none".to_owned(),
+        None if known.is_empty() => "it takes no arguments".to_owned(),
         None => format!("there are {}", listed(known, required)),
     };
     let key = quoted(key);

@@ -57,7 +57,7 @@ fn forge() -> Catalog {
 }
 
 #[test]
-fn words_that_no_tool_has_are_named() {
+fn unknown_query_words_are_named() {
     let catalog = forge();
     let index = index(&catalog);
     for (query, words, is_topic) in [

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_arguments_are_refused() {
+    fn malformed_call_arguments_are_refused() {
         for (words, expected) in [
             (&["[7]"][..], "must be a JSON object"),
             (&["a=1", "b"], "\"b\" is no pair"),

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use callgate_text::{harmless, undrawn};
 use rustix::io::Errno;
 use serde::Serialize;
+use serde_json::Value;
 
 /// The error if standard output cannot be written, after the command has done its work.
 #[derive(Debug, thiserror::Error)]
@@ -51,48 +52,16 @@ const SHORT_LINE: usize = 80;
 /// The JSON text of a value for standard output: in several lines if a terminal shows it and it is
 /// long.
 pub fn laid_out(json: &str) -> Cow<'_, str> {
-    if io::stdout().is_terminal() && json.chars().count() > SHORT_LINE {
-        in_lines(json).into()
-    } else {
-        json.into()
-    }
+    let is_long = io::stdout().is_terminal() && json.chars().count() > SHORT_LINE;
+    let lines = if is_long { in_lines(json) } else { None };
+    lines.map_or(json.into(), Cow::from)
 }
 
-/// JSON text with each member and element on a line. Strings and numbers keep their characters.
-fn in_lines(json: &str) -> String {
-    let mut text = String::with_capacity(json.len() * 2);
-    let (mut depth, mut is_string, mut is_escaped, mut is_open) = (0_usize, false, false, false);
-    for character in json.chars() {
-        if is_string {
-            text.push(character);
-            is_string = is_escaped || character != '"';
-            is_escaped = !is_escaped && character == '\\';
-            continue;
-        }
-        if character.is_ascii_whitespace() {
-            continue;
-        }
-        let is_end = matches!(character, '}' | ']');
-        depth = depth.saturating_sub(usize::from(is_end));
-        // An empty object or array stays in one line.
-        if is_open != is_end {
-            text.push('\n');
-            text.push_str(&"  ".repeat(depth));
-        }
-        text.push(character);
-        is_open = matches!(character, '{' | '[');
-        match character {
-            '{' | '[' => depth += 1,
-            ':' => text.push(' '),
-            ',' => {
-                text.push('\n');
-                text.push_str(&"  ".repeat(depth));
-            }
-            '"' => is_string = true,
-            _ => {}
-        }
-    }
-    text
+/// The JSON text with each member and element on a line; `None` if that changes a number or a string.
+fn in_lines(json: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let is_same = serde_json::to_string(&value).ok()? == json;
+    is_same.then(|| format!("{value:#}"))
 }
 
 /// Writes a value as JSON to standard output.
@@ -160,19 +129,10 @@ mod tests {
 
     #[test]
     fn json_in_lines_keeps_strings_and_numbers() {
-        for (json, expected) in [
-            (
-                r#"{"a":[1,12345678901234567890,-1.50],"b c":{},"d":[ ]}"#,
-                "{\n  \"a\": [\n    1,\n    12345678901234567890,\n    -1.50\n  ],\n  \
-                 \"b c\": {},\n  \"d\": []\n}",
-            ),
-            (
-                r#"[ "x, {y: \"z\\", [[true]], null ]"#,
-                "[\n  \"x, {y: \\\"z\\\\\",\n  [\n    [\n      true\n    ]\n  ],\n  null\n]",
-            ),
-        ] {
-            assert_eq!(in_lines(json), expected);
-        }
+        let text = in_lines(r#"{"b":[1.5,"{,"],"a":{}}"#);
+        let expected = "{\n  \"b\": [\n    1.5,\n    \"{,\"\n  ],\n  \"a\": {}\n}";
+        assert_eq!(text.as_deref(), Some(expected));
+        assert_eq!(in_lines("[123456789012345678901234567890]"), None);
     }
 
     #[test]

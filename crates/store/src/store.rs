@@ -61,7 +61,7 @@ pub trait Store: Send + Sync {
     /// Answers a question: a compare-and-set, which takes effect if the question is open in this
     /// round and does not expire before `answer.at`. The answer is on the disk when this returns.
     /// Otherwise the question shows the reason: the first answer, its expiry, its withdrawal or its
-    /// next round. So an answer may come again.
+    /// next round. So the same answer may be sent twice.
     fn answer_question(
         &self,
         access: Access<'_>,

@@ -325,7 +325,7 @@ impl<'a> GateView<'a> {
         })
     }
 
-    /// What the rules do with a call of this tool, in one word: `allow`, `ask`, `deny`, or `allow*`
+    /// The rules' decision on a call of this tool, in one word: `allow`, `ask`, `deny`, or `allow*`
     /// if they allow it with some arguments.
     pub fn rule_in_short(&self, function: &str) -> Option<&'static str> {
         let catalog = self.0.live.catalog();

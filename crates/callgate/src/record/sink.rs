@@ -134,7 +134,7 @@ impl LedgerSink for StoreSink {
                 record.client = client.map(str::to_owned);
                 record.started = *time;
                 record.script = script.map(body).unwrap_or_default();
-                // Whether the run fails is not known yet.
+                // The run may still fail.
                 let script = script.filter(|_| self.recorder.keeps(true));
                 let script = script.map(str::to_owned);
                 let bytes = script.as_ref().map_or(0, String::len);

@@ -22,7 +22,7 @@ fn down(name: &str) -> ServerState {
 }
 
 #[test]
-fn servers_that_are_down_share_a_note() {
+fn down_servers_share_a_note() {
     let raw = json!({ "name": "t", "inputSchema": { "type": "object" } });
     let tool = ToolDefinition::parse("a", &raw).expect("a tool");
     let catalog = Catalog::build(vec![tool]);

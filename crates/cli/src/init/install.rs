@@ -150,7 +150,7 @@ fn warn(notes: &[String]) {
     }
 }
 
-/// What the person must know or do besides.
+/// Advice for the person, besides the change.
 fn notes(
     program: &Program,
     folders: &Folders,

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_may_be_secrets_are_hidden() {
+    fn possible_secrets_are_hidden() {
         let settings = json!({
             "theme": "Ayu", "mcpServers": {
                 "a": { "command": "npx", "args": ["-y", "x", "--api-key", "quiet-word"],

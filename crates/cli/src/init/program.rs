@@ -12,7 +12,7 @@ const NAME: &str = "callgate";
 const PASSING: &str = "_npx dlx node_modules site-packages archive-v0 .cache Caches .venv versions \
                        .nvm fnm .fnm fnm_multishells asdf .asdf mise";
 
-/// What a client starts, and what to do so that it finds it.
+/// The command in a client's entry, and the advice if the client cannot find it.
 pub struct Program {
     pub command: String,
     pub advice: Option<&'static str>,

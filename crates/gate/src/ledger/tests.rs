@@ -343,7 +343,7 @@ fn run_is_not_recorded_while_file_is_unwritable() {
 }
 
 #[test]
-fn calls_that_end_at_once_stay_chained() {
+fn parallel_call_ends_stay_chained() {
     let files = Files::new();
     let ledger = files.ledger();
     std::thread::scope(|threads| {

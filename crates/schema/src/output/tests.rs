@@ -239,7 +239,7 @@ fn nested_unevaluated_properties_are_bounded() {
 }
 
 #[test]
-fn stand_in_is_the_smallest_value_that_fits() {
+fn stand_in_is_the_smallest_fitting_value() {
     for (schema, expected) in [
         (
             json!({

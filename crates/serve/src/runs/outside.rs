@@ -53,7 +53,7 @@ impl Records {
 #[derive(Clone, Default)]
 pub(crate) struct Outside {
     pub(crate) records: Records,
-    /// The people who may answer by records; `None` if there are none.
+    /// The people who may answer by records; `None` without such people.
     pub(crate) by: Option<Answerer>,
     /// The user, as records name it; empty in a program without users.
     pub(crate) user: String,
