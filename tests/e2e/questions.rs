@@ -1,8 +1,13 @@
 //! `callgate questions`: a question of one process is answered in another terminal.
 
-use callgate_tests::Workbench;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread;
+
+use callgate_tests::{Workbench, demo_ticketing};
 use rexpect::process::Signal;
 use rexpect::session::PtySession;
+use serde_json::json;
 
 use crate::pty::{at_terminal, at_terminal_with};
 
@@ -123,5 +128,59 @@ fn arguments_are_changed_in_an_editor() {
         other.exp_eof().expect("the end");
         let rest = run.exp_eof().expect("the end");
         assert!(rest.contains("raft made"), "{rest}");
+    }
+}
+
+/// A program that gives one request this answer.
+fn webhook(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a request");
+        let mut read = BufReader::new(stream.try_clone().expect("a stream"));
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            read.read_line(&mut line).expect("a line");
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(bytes) = line.strip_prefix("content-length: ") {
+                length = bytes.parse().expect("a number");
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        read.read_exact(&mut body).expect("the body");
+        let length = answer.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        stream
+            .write_all(format!("{head}{answer}").as_bytes())
+            .expect("the answer");
+    });
+    format!("http://{address}/")
+}
+
+#[test]
+fn webhook_answers_for_a_run_without_terminal() {
+    for (answer, expected) in [
+        (r#"{"answer":"allow"}"#, "made"),
+        (
+            r#"{"answer":"deny","reason":"frozen until Monday"}"#,
+            "frozen until Monday",
+        ),
+        (r#"{"answer":"ask"}"#, "was not called"),
+    ] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "ticketing": demo_ticketing() },
+            "asking": { "ways": ["webhook"],
+                        "webhook": { "url": webhook(answer), "secret": "whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0" } },
+        }));
+        let script = "return await ticketing_createIssue({ title: 'A' })
+            .then(() => 'made', (error) => error.message);";
+        let ran = bench.run(script, &[]);
+        assert!(ran.stdout.contains(expected), "{ran:#?}");
     }
 }

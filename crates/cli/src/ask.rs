@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use callgate::config::Config;
 use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way, record_way};
+use callgate::faces::store::Recorder;
 use callgate::faces::{OneAtATime, Shown, answer_text, call_text, question_text};
 use callgate::question::{GrantStoreError, Reply};
 use callgate::{Answer, Asker, Question};
 use callgate_text::label;
 use futures::future::BoxFuture;
 
+use crate::print;
 use crate::terminal::{Conversation, is_attended};
-use crate::{print, setup};
 use layout::summary;
 
 pub use beforehand::choose;
@@ -65,7 +66,11 @@ impl Asker for TerminalAsker {
 
 /// The asker of one run: by the ways of the configuration, or those of a terminal. `None` if no way
 /// can be used, so that calls that need approval are denied.
-pub fn recorded(config: Option<&Config>, run: &str) -> Option<Arc<dyn Asker>> {
+pub async fn recorded(
+    config: Option<&Config>,
+    recorder: Option<&Arc<Recorder>>,
+    run: &str,
+) -> Option<Arc<dyn Asker>> {
     let options = config.map(|config| config.asking.clone());
     let options = options.unwrap_or_default();
     let is_attended = is_attended();
@@ -75,25 +80,11 @@ pub fn recorded(config: Option<&Config>, run: &str) -> Option<Arc<dyn Asker>> {
         &[]
     };
     let chosen = options.ways.clone().unwrap_or_else(|| usual.to_vec());
-    let mut store = None;
-    let mut ways: Vec<(&'static str, Arc<dyn Asker>)> = Vec::new();
-    for way in chosen {
-        match way {
-            Way::Terminal if is_attended => {
-                let terminal = OneAtATime::new(Arc::new(TerminalAsker));
-                ways.push((way.name(), Arc::new(terminal)));
-            }
-            Way::Record => {
-                store = setup::store(config);
-                ways.extend(store.as_ref().map(|_| record_way()));
-            }
-            // Clients are of `serve` alone.
-            _ => {}
-        }
-    }
-    if ways.is_empty() {
-        return None;
-    }
+    let opened = match recorder.filter(|_| chosen.contains(&Way::Record)) {
+        Some(recorder) => recorder.opened().await,
+        None => None,
+    };
+    let store = opened.map(|opened| Arc::clone(&opened.store));
     let asking = Asking::new(store, options).on_elsewhere(|function, reply| {
         let by = reply.by.as_deref().unwrap_or("a different process");
         let (function, by) = (label(function, usize::MAX), label(by, usize::MAX));
@@ -104,6 +95,22 @@ pub fn recorded(config: Option<&Config>, run: &str) -> Option<Arc<dyn Asker>> {
         id: run.to_owned(),
         ..RunContext::default()
     };
+    let mut ways: Vec<(&'static str, Arc<dyn Asker>)> = Vec::new();
+    for way in chosen {
+        match way {
+            Way::Terminal if is_attended => {
+                let terminal = OneAtATime::new(Arc::new(TerminalAsker));
+                ways.push((way.name(), Arc::new(terminal)));
+            }
+            Way::Record if asking.has_store() => ways.push(record_way()),
+            Way::Webhook => ways.extend(asking.webhook_way(run.clone())),
+            // Clients are of `serve` alone.
+            _ => {}
+        }
+    }
+    if ways.is_empty() {
+        return None;
+    }
     let asker: Arc<dyn Asker> = RecordedAsker::new(Arc::new(asking), run, ways);
     Some(asker)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use callgate::config::Config;
 use callgate::dry_run::Preview;
+use callgate::faces::store::Recorder;
 use callgate::faces::{Caller, code, run_id};
 use callgate::settings::{CheckMode, Detail};
 use callgate::{
@@ -142,8 +143,10 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         start: Start::OnDemand,
     };
     let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
-    let builder = setup::recorded(builder, config.as_ref(), "run");
-    let builder = at_terminal(builder, config.as_ref(), &args.permissions, &id);
+    let recorder = setup::recorder(config.as_ref());
+    let builder = setup::recorded(builder, recorder.as_ref(), config.as_ref(), "run");
+    let recorder = recorder.as_ref();
+    let builder = at_terminal(builder, config.as_ref(), recorder, &args.permissions, &id).await;
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
@@ -180,9 +183,10 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
 }
 
 /// Adds the person at the terminal, if there is one, as caller, and the asker of a run.
-fn at_terminal(
+async fn at_terminal(
     builder: GateBuilder,
     config: Option<&Config>,
+    recorder: Option<&Arc<Recorder>>,
     flags: &PermissionArgs,
     run: &str,
 ) -> GateBuilder {
@@ -190,7 +194,7 @@ fn at_terminal(
     if flags.yes {
         return setup::unattended(builder, flags);
     }
-    match crate::ask::recorded(config, run) {
+    match crate::ask::recorded(config, recorder, run).await {
         Some(asker) => builder.asker(asker),
         None => builder,
     }
@@ -373,8 +377,10 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     };
     let id = run_id();
     let builder = setup::builder(Some(&config), &flags)?;
-    let builder = setup::recorded(builder, Some(&config), "call");
-    let builder = at_terminal(builder, Some(&config), &args.permissions, &id);
+    let recorder = setup::recorder(Some(&config));
+    let builder = setup::recorded(builder, recorder.as_ref(), Some(&config), "call");
+    let recorder = recorder.as_ref();
+    let builder = at_terminal(builder, Some(&config), recorder, &args.permissions, &id).await;
     let unsent = format!("{} was cancelled before it was sent", args.tool);
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return Ok(setup::cancelled(&unsent));
@@ -460,7 +466,8 @@ async fn stdio_gate(
     let workers = setup::serve_workers(1, &loaded, &args.limits);
     let built = async {
         let builder = crate::serve_http::builder(&loaded.config, &args, caller)?;
-        let builder = setup::recorded(builder, Some(&loaded.config), "serve");
+        let recorder = setup::recorder(Some(&loaded.config));
+        let builder = setup::recorded(builder, recorder.as_ref(), Some(&loaded.config), "serve");
         anyhow::Ok(builder.workers(workers.clone()).build().await?)
     };
     let recorded = setup::set_records(&records, &loaded.config);

@@ -269,10 +269,15 @@ fn store_settings(config: Option<&Config>) -> Option<StoreConfig> {
     }
 }
 
-/// Records the runs of a gate, unless the configuration turns that off. `face` is the command.
-pub fn recorded(builder: GateBuilder, config: Option<&Config>, face: &str) -> GateBuilder {
-    match recorder(config) {
-        Some(recorder) => builder.store(StoreSink::new(&recorder, face, None, config)),
+/// Records the runs of a gate, if there is a recorder. `face` is the command.
+pub fn recorded(
+    builder: GateBuilder,
+    recorder: Option<&Arc<Recorder>>,
+    config: Option<&Config>,
+    face: &str,
+) -> GateBuilder {
+    match recorder {
+        Some(recorder) => builder.store(StoreSink::new(recorder, face, None, config)),
         None => builder,
     }
 }
