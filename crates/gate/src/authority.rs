@@ -113,14 +113,20 @@ impl Authority {
         }
     }
 
-    /// The decision of rules and grants.
+    /// The decision of rules and grants. A call that could not be sent is asked about again.
     fn about_call(&self, call: &PendingCall<'_>, count: Count) -> Decision {
         let arguments = call.arguments.value();
         let facts = CallFacts {
             arguments: Some(&arguments),
             ..call.tool.facts(call.is_trusted, Timestamp::now())
         };
-        self.permissions.decide(&facts, count)
+        let decision = self.permissions.decide(&facts, count);
+        match call.unsent {
+            Some(reason) if decision.verdict != Verdict::Deny => {
+                Decision::new(Verdict::Ask, Because::Unsent(reason.to_owned()))
+            }
+            _ => decision,
+        }
     }
 
     /// The stricter decision of reviewers and flow rules, unless both let the call pass.
@@ -208,10 +214,16 @@ impl Authority {
             },
             _ => self.decision(call, review),
         };
-        if anew.verdict == Verdict::Ask {
-            return turn.refused(Ruling::by_rules(anew));
+        let is_unsent = matches!(anew.because, Because::Unsent(_));
+        let ruling = Ruling::by_rules(anew);
+        if ruling.decision.verdict == Verdict::Ask && !is_unsent {
+            return turn.refused(ruling);
         }
-        Some(turn.covered(Ruling::by_rules(anew)))
+        let ruling = turn.covered(ruling);
+        if ruling.decision.verdict == Verdict::Ask && !ruling.allows() {
+            return turn.refused(ruling);
+        }
+        Some(ruling)
     }
 
     /// Applies the answer to a call's question, unless the call was refused meanwhile.

@@ -49,6 +49,7 @@ impl Dispatcher {
             // It belongs to the host.
             is_trusted: true,
             is_sent: true,
+            unsent: None,
         };
         let ruling = self.decide(&mut call, &mut entry).await;
         if !ruling.allows() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_catalog::Tool;
+use callgate_catalog::{Tool, ToolDefinition};
 use callgate_policy::{Because, Decision, Verdict};
 use callgate_schema::Fit;
 use callgate_servers::{Audience, CallFailure, Caller, FailureKind, Servers, ToolCall};
@@ -65,45 +65,84 @@ impl Dispatcher {
     /// `arguments` is a JSON object, or null for an empty one. The result is the tool's
     /// `structuredContent`, else its one text, else `{ "content": […] }`, else null. Dropping the
     /// future cancels the call.
+    /// If an answer allows the call, and it cannot be sent, its question is asked again once: the
+    /// tool changed, its server is gone, or its login expired.
     /// The error: [`CallError`], of which a script can catch each kind. If the tool changed after
-    /// the decision, it has [`code::TOOL_CHANGED`]; the call is not made again.
+    /// the decision, it has [`code::TOOL_CHANGED`].
     pub async fn call(
         &self,
         tool: &Tool,
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let mut entry = self.ledger.open(tool, &arguments, options.line)?;
-        let arguments = entry.parse(&arguments, "arguments")?;
-        let is_trusted = self.servers.is_trusted(&tool.definition.server);
-        let dry_run = self.dry_run.as_deref();
-        let mut call = PendingCall {
-            tool,
-            ordinal: entry.ordinal(),
-            flows: self.flows.find(tool, &arguments).await,
-            arguments,
-            line: options.line,
-            is_trusted,
-            is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
-        };
-        let ruling = self.decide(&mut call, &mut entry).await;
-        if let Some(answer) = self.answer_in_dry_run(&call, &mut entry, &ruling) {
-            return answer;
+        let mut again: Option<(Tool, Option<String>)> = None;
+        loop {
+            let tool = again.as_ref().map_or(tool, |(tool, _)| tool);
+            let mut entry = self.ledger.open(tool, &arguments, options.line)?;
+            let arguments = entry.parse(&arguments, "arguments")?;
+            let is_trusted = self.servers.is_trusted(&tool.definition.server);
+            let dry_run = self.dry_run.as_deref();
+            let mut call = PendingCall {
+                tool,
+                ordinal: entry.ordinal(),
+                flows: self.flows.find(tool, &arguments).await,
+                arguments,
+                line: options.line,
+                is_trusted,
+                is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
+                unsent: again.as_ref().and_then(|(_, reason)| reason.as_deref()),
+            };
+            let ruling = self.decide(&mut call, &mut entry).await;
+            if let Some(answer) = self.answer_in_dry_run(&call, &mut entry, &ruling) {
+                return answer;
+            }
+            if !ruling.allows() {
+                return Err(entry.denied(ruling));
+            }
+            entry.sending()?;
+            let sent = ToolCall {
+                server: &tool.definition.server,
+                tool: &tool.definition.name,
+                definition: tool.definition.identity.hash(),
+                arguments: call.arguments.text(),
+                caller: self.caller.clone(),
+                limit: time_left(&options),
+            };
+            let answer = self.servers.call(sent).await;
+            let may_ask_again = again.is_none() && ruling.was_asked();
+            let failure = match answer {
+                Err(failure) if may_ask_again && !failure.sent => failure,
+                answer => return self.finish(&call, entry, answer, &options).await,
+            };
+            again = Some(self.ask_again(&call, entry, failure, &options).await?);
         }
-        if !ruling.allows() {
-            return Err(entry.denied(ruling));
+    }
+
+    /// Closes the line of a call that was not sent. Returns the tool as its server lists it now, and
+    /// the reason for a second question unless the change of the tool is one. The error: it is not
+    /// listed, or a reviewer withholds the failure.
+    async fn ask_again(
+        &self,
+        call: &PendingCall<'_>,
+        entry: OpenLine,
+        failure: CallFailure,
+        options: &CallOptions,
+    ) -> Result<(Tool, Option<String>), CallError> {
+        let has_changed = failure.kind == FailureKind::ToolChanged;
+        let error = self.fail(call, entry, failure, options).await;
+        let (server, name) = (&call.tool.definition.server, &call.tool.definition.name);
+        let listed = self.servers.listed_tool(server, name);
+        let definition = listed.and_then(|listed| ToolDefinition::parse(server, &listed).ok());
+        match (definition, &error.kind) {
+            (Some(definition), CallErrorKind::Protocol { message, .. }) => {
+                let tool = Tool {
+                    definition: Arc::new(definition),
+                    ..call.tool.clone()
+                };
+                Ok((tool, Some(message.clone()).filter(|_| !has_changed)))
+            }
+            _ => Err(error),
         }
-        entry.sending()?;
-        let sent = ToolCall {
-            server: &tool.definition.server,
-            tool: &tool.definition.name,
-            definition: tool.definition.identity.hash(),
-            arguments: call.arguments.text(),
-            caller: self.caller.clone(),
-            limit: time_left(&options),
-        };
-        let answer = self.servers.call(sent).await;
-        self.finish(&call, entry, answer, &options).await
     }
 
     /// Decides a call, and notes the decision with the arguments that it is about.

@@ -19,6 +19,8 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) is_trusted: bool,
     /// False if a dry run withholds the call.
     pub(crate) is_sent: bool,
+    /// Why the call could not be sent after an answer that allowed it.
+    pub(crate) unsent: Option<&'a str>,
 }
 
 impl PendingCall<'_> {

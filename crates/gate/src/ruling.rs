@@ -89,6 +89,12 @@ impl Ruling {
         }
     }
 
+    /// True if the answer to a question allows the call, and was not given in advance.
+    pub(crate) fn was_asked(&self) -> bool {
+        let answer = self.answer.filter(|answer| *answer != Answer::Standing);
+        answer.is_some_and(Answer::allows)
+    }
+
     /// The rule for calls that decided, or that made the asker be asked; `None` if no rule matched.
     pub fn rule(&self) -> Option<&Rule> {
         if let Some(rule) = &self.decision.asked_by {

@@ -84,6 +84,8 @@ pub enum Because {
     Flow(Box<FlowReason>),
     /// A reviewer of the host decided so, for this reason.
     Reviewer(String),
+    /// An answer allowed the call, which then could not be sent, as this says.
+    Unsent(String),
     /// The run may not use the tool's server at all, as this says.
     Scope(String),
     /// No rule matched; these rules allow the tool with other arguments.
@@ -157,6 +159,9 @@ impl fmt::Display for Decision {
                 _ => write!(f, "{verdict}: {reason}"),
             },
             Because::Reviewer(reason) => write!(f, "{verdict} by a reviewer: {reason}"),
+            Because::Unsent(reason) => {
+                write!(f, "{verdict} again: it was allowed, but not sent: {reason}")
+            }
             Because::Scope(reason) => write!(f, "{verdict}: {reason}"),
             Because::OtherArguments(rules) => {
                 let shown = rules.iter().take(MAX_SHOWN_RULES);

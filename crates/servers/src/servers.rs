@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -82,6 +83,12 @@ impl Servers {
         let server = self.known(call.server);
         let server = server.map_err(|reason| CallFailure::closed(reason, false))?;
         server.call(&call).await
+    }
+
+    /// The entry of a tool in its server's current list.
+    pub fn listed_tool(&self, server: &str, tool: &str) -> Option<Value> {
+        let list = self.find(server)?.list.list()?;
+        list.tools.iter().find(|entry| entry["name"] == tool).cloned()
     }
 
     /// True if the hints of this server count in decisions.

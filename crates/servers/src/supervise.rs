@@ -51,7 +51,7 @@ pub(crate) struct Supervised {
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     status: StatusCell,
-    list: CurrentList,
+    pub(crate) list: CurrentList,
     history: ServerHistory,
     /// Counts the changes of the folders.
     roots: AtomicU64,

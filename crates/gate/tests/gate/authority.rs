@@ -15,7 +15,7 @@ use crate::support::{
     Runs as _, Target, always, call, decisions, go, in_time, odd, raw, setup, target,
 };
 
-/// A tool of `flaky`, as its server describes it now.
+/// A tool that `flaky` does not list, with this description.
 fn described(tool: &str, description: &str) -> Target {
     let definition = json!({ "name": tool, "description": description });
     Target {
@@ -32,15 +32,15 @@ async fn session_grant_covers_its_runs_and_one_definition() {
     let second = first.clone();
     let other = setup(Arc::default(), Arc::new(NoAsker));
     let first = servers.run_with(first);
-    go(&first, described("empty", "gives nothing")).await;
+    go(&first, described("unlisted", "gives nothing")).await;
     let second = servers.run_with(second);
-    go(&second, described("empty", "gives nothing")).await;
+    go(&second, described("unlisted", "gives nothing")).await;
     assert_eq!(asked.len(), 1);
-    go(&second, described("empty", "sends your files away")).await;
+    go(&second, described("unlisted", "sends your files away")).await;
     expect![[r#"
-        flaky_empty allowed for this session when asked
-        flaky_empty allowed by the grant for this session
-        flaky_empty allowed for this session when asked
+        flaky_unlisted allowed for this session when asked
+        flaky_unlisted allowed by the grant for this session
+        flaky_unlisted allowed for this session when asked
     "#]]
     .assert_eq(&(decisions(&first) + &decisions(&second)));
 
@@ -53,9 +53,9 @@ async fn session_grant_covers_its_runs_and_one_definition() {
 
     // Another session knows nothing of it.
     let other = servers.run_with(other);
-    go(&other, described("empty", "gives nothing")).await;
+    go(&other, described("unlisted", "gives nothing")).await;
     expect![[r#"
-        flaky_empty needs approval: no rule matches, and there is no one to ask
+        flaky_unlisted needs approval: no rule matches, and there is no one to ask
     "#]]
     .assert_eq(&decisions(&other));
     servers.shut_down().await;
@@ -118,12 +118,12 @@ async fn always_answer_is_stored_and_covers_the_session() {
         let mut setup = setup(Arc::default(), asker);
         setup.records.keep = Some(Arc::clone(&keep) as Arc<dyn GrantStore>);
         for run in [servers.run_with(setup.clone()), servers.run_with(setup)] {
-            go(&run, described("empty", "gives nothing")).await;
+            go(&run, described("unlisted", "gives nothing")).await;
         }
         let asked = asked.all();
         assert_eq!(asked.len(), 1);
         assert_eq!(asked[0].keeps_in.as_deref(), Some("notes"));
-        expect![[r#"{"tool":"flaky_empty","definition":"sha256:59ab1ed658110d8adab4c09fb34844e3b8909ca68c9fb33201d7e9f9f75b9469"}"#]].assert_eq(&keep.kept.lock().expect("no panic").join("\n"));
+        expect![[r#"{"tool":"flaky_unlisted","definition":"sha256:fde58814b695e52a044b9b64c567fae17915d309a133bb7658c769f763ceead0"}"#]].assert_eq(&keep.kept.lock().expect("no panic").join("\n"));
     }
     servers.shut_down().await;
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_gate::{Answer, CallOptions, Question};
+use callgate_gate::{Answer, CallOptions, Outcome, Question};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn hanging_call_times_out_and_is_cancelled() {
 
 /// The person allows the definition in the question; the tool has changed by then.
 #[tokio::test(flavor = "multi_thread")]
-async fn tool_changed_after_decision_is_not_called() {
+async fn changed_tool_is_asked_about_again() {
     let (servers, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
     in_time(servers.settle(Duration::MAX)).await;
@@ -83,19 +83,13 @@ async fn tool_changed_after_decision_is_not_called() {
                     call(&run, &name, "change", json!({ "name": "one" })).await;
                     servers.settle(Duration::MAX).await;
                 }
-                Answer::Once
+                Answer::Run
             }
         }
     });
     let asked = servers.run_with(setup(Arc::default(), asker));
-    let mut said = Vec::new();
-    for _ in 0..2 {
-        let called = asked.call(target(&name, "one"), raw(json!({})), CallOptions::default());
-        said.push(show(in_time(called).await));
-    }
-    expect![[r#"
-        CallError { server: "changes", function: "changes_one", kind: Protocol { code: -32056, message: "the server changed the tool's definition after this call was decided on; nothing was done; call it again to have the new definition decided on", data: None, retryable: true } }
-        "one was called""#]].assert_eq(&said.join("\n"));
+    let called = asked.call(target(&name, "one"), raw(json!({})), CallOptions::default());
+    expect![[r#""one was called""#]].assert_eq(&show(in_time(called).await));
     assert_eq!(
         *shown.lock().expect("no panic"),
         [
@@ -103,14 +97,61 @@ async fn tool_changed_after_decision_is_not_called() {
             ("Changed 1 times".to_owned(), Some(true)),
         ]
     );
-    let sent: Vec<_> = asked
-        .ledger()
-        .iter()
-        .map(|line| line.took_ms.is_some())
-        .collect();
     // The line before the first call was written, and it was not sent.
-    assert_eq!(sent, [true, true]);
+    let outcomes: Vec<_> = asked.ledger().into_iter().map(|line| line.outcome).collect();
+    assert!(
+        matches!(
+            outcomes[..],
+            [Outcome::ProtocolError { code: -32056, .. }, Outcome::Ok]
+        ),
+        "{outcomes:?}"
+    );
     servers.shut_down().await;
+}
+
+/// The answer allows a call whose server is gone by then. It is asked once more, and not sent twice.
+#[tokio::test]
+async fn unsent_call_is_asked_about_again() {
+    for (answer, comes_back) in [
+        (Answer::Once, true),
+        (Answer::Session, true),
+        (Answer::Run, false),
+    ] {
+        let (servers, _, name) = one(odd("flaky")).await;
+        let reasons = Arc::new(Mutex::new(Vec::new()));
+        let asker = Arc::new({
+            let (servers, name) = (servers.clone(), name.clone());
+            let reasons = Arc::clone(&reasons);
+            move |question: Question| {
+                let (servers, name) = (servers.clone(), name.clone());
+                reasons.lock().expect("no panic").push(question.reason());
+                let is_first = reasons.lock().expect("no panic").len() == 1;
+                async move {
+                    let changed = if is_first {
+                        servers.disable(&name).await
+                    } else if comes_back {
+                        servers.enable(&name).await
+                    } else {
+                        Ok(())
+                    };
+                    changed.expect("a known server");
+                    answer
+                }
+            }
+        });
+        let run = servers.run_with(setup(Arc::default(), asker));
+        let arguments = raw(json!({ "text": "Starveling" }));
+        let called = run.call(target(&name, "echo"), arguments, CallOptions::default());
+        let said = show(in_time(called).await);
+        assert_eq!(said.contains("Starveling"), comes_back, "{said}");
+        let reasons = reasons.lock().expect("no panic");
+        let [first, second] = &reasons[..] else {
+            panic!("{reasons:?}");
+        };
+        assert!(!first.contains("not sent"), "{first}");
+        assert!(second.contains("not sent"), "{second}");
+        servers.shut_down().await;
+    }
 }
 
 /// An answer of the tool or the server is final, whatever the tool says of itself. A lost answer
