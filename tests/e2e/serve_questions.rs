@@ -74,7 +74,7 @@ fn answer(bench: &Workbench, run: &str, choice: Choice) {
     "cleo".clone_into(&mut answer.by);
     "questions".clone_into(&mut answer.via);
     answer.at = jiff::Timestamp::now();
-    let settled = store.answer_question(Access::All, &question.id, question.round, &answer);
+    let settled = store.answer_question(Access::All, &question.id, &answer);
     assert!(settled.expect("an answer").is_first);
 }
 
@@ -88,7 +88,7 @@ fn answer_all(bench: &Workbench, answered: &AtomicUsize, count: usize) -> usize 
             let mut answer = AnswerRecord::default();
             answer.choice = Choice::Once;
             answer.at = jiff::Timestamp::now();
-            let settled = store.answer_question(Access::All, &question.id, question.round, &answer);
+            let settled = store.answer_question(Access::All, &question.id, &answer);
             if settled.expect("an answer").is_first {
                 first += 1;
                 answered.fetch_add(1, Ordering::SeqCst);

@@ -84,8 +84,7 @@ pub async fn recorded(
         Some(recorder) => recorder.opened().await,
         None => None,
     };
-    let store = opened.map(|opened| Arc::clone(&opened.store));
-    let asking = Asking::new(store, options).on_elsewhere(|function, reply| {
+    let asking = Asking::new(opened, options).on_elsewhere(|function, reply| {
         let by = reply.by.as_deref().unwrap_or("a different process");
         let (function, by) = (label(function, usize::MAX), label(by, usize::MAX));
         let said = if reply.answer.allows() { "yes" } else { "no" };
@@ -102,7 +101,7 @@ pub async fn recorded(
                 let terminal = OneAtATime::new(Arc::new(TerminalAsker));
                 ways.push((way.name(), Arc::new(terminal)));
             }
-            Way::Record if asking.has_store() => ways.push(record_way()),
+            Way::Record if asking.store().is_some() => ways.push(record_way()),
             Way::Webhook => ways.extend(asking.webhook_way(run.clone())),
             // Clients are of `serve` alone.
             _ => {}

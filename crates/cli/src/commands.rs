@@ -464,13 +464,13 @@ async fn stdio_gate(
 ) -> Option<Arc<Gate>> {
     let loaded = loaded.await;
     let workers = setup::serve_workers(1, &loaded, &args.limits);
+    let recorder = setup::recorder(Some(&loaded.config));
     let built = async {
         let builder = crate::serve_http::builder(&loaded.config, &args, caller)?;
-        let recorder = setup::recorder(Some(&loaded.config));
         let builder = setup::recorded(builder, recorder.as_ref(), Some(&loaded.config), "serve");
         anyhow::Ok(builder.workers(workers.clone()).build().await?)
     };
-    let recorded = setup::set_records(&records, &loaded.config);
+    let recorded = setup::set_records(&records, &loaded.config, recorder.as_ref());
     let (built, jail, _) = tokio::join!(built, setup::jail_line(&workers), recorded);
     print::err(&jail);
     match built {

@@ -44,7 +44,7 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
     let mut code = 0;
     for look in 0_u64.. {
         let mut open = open_questions(store)?;
-        open.retain(|question| seen.insert((question.id.clone(), question.round)));
+        open.retain(|question| seen.insert(question.id.clone()));
         if args.json && !args.watch {
             print::json(&open)?;
         } else if look == 0 && open.is_empty() && !args.json {
@@ -276,7 +276,7 @@ async fn until_closed(
         tokio::time::sleep(INTERVAL).await;
         tidy(store)?;
         let current = store.question(Access::All, &question.id)?;
-        if current.state != QuestionState::Open || current.round != question.round {
+        if current.state != QuestionState::Open {
             return Ok(current);
         }
     }
@@ -299,7 +299,7 @@ fn answer(store: &dyn Store, question: &QuestionRecord, words: &Words) -> anyhow
     answer.via = "questions".to_owned();
     answer.at = Timestamp::now();
     let access = Access::User(&question.user);
-    Ok(store.answer_question(access, &question.id, question.round, &answer)?)
+    Ok(store.answer_question(access, &question.id, &answer)?)
 }
 
 /// The line above a question: its run, and its times.
@@ -384,11 +384,10 @@ fn outcome(question: &QuestionRecord) -> String {
         (None, QuestionState::Expired) => {
             format!("{function}: the question expired {ago}; the call was denied")
         }
-        (None, QuestionState::Withdrawn) => {
+        (None, _) => {
             let reason = question.withdrawn.as_deref().unwrap_or_default();
             format!("{function}: the question was withdrawn {ago}: {reason}")
         }
-        (None, _) => format!("{function}: the question was asked again; it is shown anew"),
     };
     label(&text, usize::MAX)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
-use callgate::faces::store::StoreSink;
+use callgate::faces::store::{Recorder, StoreSink};
 use callgate::faces::{Caller, Source, Workers};
 use callgate::settings::Audience;
 use callgate::{Gate, GateBuilder};
@@ -61,7 +61,8 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
         &args,
         Arc::new(AnyClient::default()),
     )?);
-    let records = records(&options, &loaded.config).await;
+    let recorder = setup::recorder(Some(&loaded.config));
+    let records = records(&options, &loaded.config, recorder.as_ref()).await;
     let workers = setup::serve_workers(SPARES, &loaded, &args.limits);
     let jail = setup::jail_line(&workers).await;
     let has_users = options.http.bearer.len() > 1 || options.http.oauth.is_some();
@@ -73,6 +74,7 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
         args,
         workers,
         has_users,
+        recorder,
         first,
     );
     let listening = |bound: SocketAddr| {
@@ -105,10 +107,14 @@ pub async fn serve(loaded: Loaded, args: ServeArgs) -> anyhow::Result<u8> {
 }
 
 /// The records of questions, if operators or the configuration's ways need them.
-async fn records(options: &ServeConfig, config: &Config) -> Records {
+async fn records(
+    options: &ServeConfig,
+    config: &Config,
+    recorder: Option<&Arc<Recorder>>,
+) -> Records {
     let (records, has_operators) = (Records::default(), !options.operators.is_empty());
     if has_operators || config.asking.ways.is_some() {
-        let has_store = setup::set_records(&records, config).await;
+        let has_store = setup::set_records(&records, config, recorder).await;
         if has_operators && !has_store {
             print::warning(
                 "no question can wait for an operator, because the record of runs is off or cannot \
@@ -174,10 +180,10 @@ fn make_gates(
     args: ServeArgs,
     workers: Workers,
     has_users: bool,
+    recorder: Option<Arc<Recorder>>,
     first: Mutex<Option<oneshot::Sender<String>>>,
 ) -> MakeGate {
     let allow_unmatched = args.permissions.allow_unmatched_rules || config.allow_unmatched;
-    let recorder = setup::recorder(Some(&config));
     Box::new(move |identity: &Identity| {
         let roles = identity.roles.iter().map(String::as_str);
         let own = users.config_of(identity.user.as_deref(), roles, &config)?;

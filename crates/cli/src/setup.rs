@@ -345,13 +345,18 @@ pub fn serve_options(loaded: &Loaded, flags: &ServeArgs) -> ServeConfig {
     options
 }
 
-/// Opens the store for the questions of `serve`. False if there is none.
-pub async fn set_records(records: &Records, config: &Config) -> bool {
-    let (options, config) = (config.asking.clone(), config.clone());
-    let opened = tokio::task::spawn_blocking(move || store(Some(&config))).await;
-    let store = opened.ok().flatten();
-    let has_store = store.is_some();
-    records.set(Arc::new(Asking::new(store.clone(), options)), store);
+/// Sets the questions of `serve`, in the store of the recorder. False if there is none.
+pub async fn set_records(
+    records: &Records,
+    config: &Config,
+    recorder: Option<&Arc<Recorder>>,
+) -> bool {
+    let opened = match recorder {
+        Some(recorder) => recorder.opened().await,
+        None => None,
+    };
+    let has_store = opened.is_some();
+    records.set(Arc::new(Asking::new(opened, config.asking.clone())));
     has_store
 }
 

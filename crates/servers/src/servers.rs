@@ -88,7 +88,10 @@ impl Servers {
     /// The entry of a tool in its server's current list.
     pub fn listed_tool(&self, server: &str, tool: &str) -> Option<Value> {
         let list = self.find(server)?.list.list()?;
-        list.tools.iter().find(|entry| entry["name"] == tool).cloned()
+        list.tools
+            .iter()
+            .find(|entry| entry["name"] == tool)
+            .cloned()
     }
 
     /// True if the hints of this server count in decisions.

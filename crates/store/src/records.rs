@@ -169,18 +169,12 @@ pub struct QuestionRecord {
     /// The owner: the process of the run that waits.
     pub owner: String,
     pub user: String,
-    /// One more each time that the question opens again. An answer is for one round.
-    pub round: u32,
-    /// The ordinal of the call.
-    pub call: u32,
     /// The generated function name.
     pub function: String,
     /// The server's name.
     pub server: String,
     /// The tool's own name.
     pub tool: String,
-    /// The hash of the tool's definition.
-    pub definition: String,
     pub arguments: Body,
     /// The rule that asks.
     pub rule: Option<String>,
@@ -195,8 +189,6 @@ pub struct QuestionRecord {
     pub closed: Option<Timestamp>,
     /// The reason why the question was withdrawn.
     pub withdrawn: Option<String>,
-    /// The change since the last round.
-    pub difference: Option<String>,
     pub answer: Option<AnswerRecord>,
     /// The texts for the person who answers. A store keeps them only while the question is open.
     pub texts: Option<QuestionTexts>,

@@ -58,15 +58,14 @@ pub trait Store: Send + Sync {
     /// follow. `Conflict` if there is a question with this id, or it is not open.
     fn open_question(&self, question: &QuestionRecord) -> Result<(), StoreError>;
 
-    /// Answers a question: a compare-and-set, which takes effect if the question is open in this
-    /// round and does not expire before `answer.at`. The answer is on the disk when this returns.
-    /// Otherwise the question shows the reason: the first answer, its expiry, its withdrawal or its
-    /// next round. So the same answer may be sent twice.
+    /// Answers a question: a compare-and-set, which takes effect if the question is open and does
+    /// not expire before `answer.at`. The answer is on the disk when this returns. Otherwise the
+    /// question shows the reason: the first answer, its expiry or its withdrawal. So the same answer
+    /// may be sent twice.
     fn answer_question(
         &self,
         access: Access<'_>,
         id: &str,
-        round: u32,
         answer: &AnswerRecord,
     ) -> Result<Settled, StoreError>;
 
@@ -78,11 +77,6 @@ pub trait Store: Send + Sync {
         reason: &str,
         now: Timestamp,
     ) -> Result<Settled, StoreError>;
-
-    /// Opens a question for its next round, without an answer: a compare-and-set, which takes effect
-    /// if it is open or answered in `question.round`. `question` has the new definition, difference
-    /// and expiry.
-    fn reopen_question(&self, question: &QuestionRecord) -> Result<Settled, StoreError>;
 
     /// Expires the open questions with an expiry up to this time; returns their number.
     fn expire_questions(&self, access: Access<'_>, now: Timestamp) -> Result<u64, StoreError>;

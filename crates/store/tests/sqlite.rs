@@ -91,7 +91,7 @@ suite! {
     records_of_other_users_are_not_found
     records_in_a_wrong_state_conflict
     one_of_eight_answers_is_first
-    late_and_outdated_answers_have_no_effect
+    late_and_repeated_answers_have_no_effect
     expired_questions_leave_the_open_ones
     lists_have_pages_and_filters
     records_of_dead_owners_are_lost

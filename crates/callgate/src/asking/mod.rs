@@ -16,9 +16,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use callgate_gate::{Answer, Asker, GrantStoreError, Question, Reply};
-use callgate_store::{Owner, Store, StoreError};
+use callgate_store::Store;
 use futures::future::BoxFuture;
-use jiff::Timestamp;
 use tokio::time::timeout;
 
 use open::OpenQuestion;
@@ -28,15 +27,15 @@ use watch::Watch;
 use webhook::Webhook;
 pub use webhook_config::{WebhookConfig, WebhookUrl};
 
+use crate::record::OpenStore;
+
 /// A client refuses this fast only by itself: no person has read the question.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// The questions of this process.
 pub struct Asking {
-    store: Option<Arc<dyn Store>>,
+    store: Option<Arc<OpenStore>>,
     options: AskingOptions,
-    /// Registered with the first question.
-    owner: OnceLock<Owner>,
     watch: Arc<Watch>,
     on_elsewhere: Option<OnElsewhere>,
     /// Made for the first run that has this way; `None` without one.
@@ -47,11 +46,10 @@ type OnElsewhere = Box<dyn Fn(&str, &Reply) + Send + Sync>;
 
 impl Asking {
     /// The questions of this process, kept in a store if there is one.
-    pub fn new(store: Option<Arc<dyn Store>>, options: AskingOptions) -> Self {
+    pub fn new(store: Option<Arc<OpenStore>>, options: AskingOptions) -> Self {
         Self {
             store,
             options,
-            owner: OnceLock::new(),
             watch: Arc::default(),
             on_elsewhere: None,
             webhook: OnceLock::new(),
@@ -66,9 +64,9 @@ impl Asking {
         self
     }
 
-    /// True if other processes can answer questions.
-    pub fn has_store(&self) -> bool {
-        self.store.is_some()
+    /// The store by which other processes can answer questions.
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.store.as_ref().map(|open| &open.store)
     }
 
     /// The time that a question waits for an answer.
@@ -79,19 +77,6 @@ impl Asking {
     /// The settings.
     pub fn options(&self) -> &AskingOptions {
         &self.options
-    }
-
-    /// The id of this process as an owner of questions. It blocks.
-    fn owner(&self, store: &dyn Store) -> Result<&str, StoreError> {
-        if let Some(owner) = self.owner.get() {
-            return Ok(owner.id());
-        }
-        let owner = store.register_owner()?;
-        if let Err(error) = store.close_lost(Timestamp::now()) {
-            tracing::debug!(%error, "questions of ended processes are not withdrawn");
-        }
-        // If two questions register, one owner stays.
-        Ok(self.owner.get_or_init(|| owner).id())
     }
 }
 

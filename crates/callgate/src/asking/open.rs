@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_gate::{Answer, Question, Reply};
-use callgate_store::{Access, Store, StoreError, StoreErrorKind};
+use callgate_store::{Access, StoreError, StoreErrorKind};
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::Asking;
 use super::record::{self, RunContext};
+use crate::record::OpenStore;
 
 /// The reason of a withdrawn question.
 const WITHDRAWN: &str = "the run no longer waits for it";
@@ -19,7 +20,7 @@ const WITHDRAWN: &str = "the run no longer waits for it";
 /// A question in the store. It is withdrawn when the value is dropped before an answer.
 pub(super) struct OpenQuestion {
     asking: Arc<Asking>,
-    store: Arc<dyn Store>,
+    store: Arc<OpenStore>,
     id: String,
     run: RunContext,
     answered: oneshot::Receiver<Reply>,
@@ -32,7 +33,7 @@ impl OpenQuestion {
     /// Writes a question; `None` if the store cannot be written.
     pub(super) async fn new(
         asking: &Arc<Asking>,
-        store: &Arc<dyn Store>,
+        store: &Arc<OpenStore>,
         run: &RunContext,
         question: &Question,
     ) -> Option<Self> {
@@ -43,16 +44,15 @@ impl OpenQuestion {
             asking: Arc::clone(asking),
             store: Arc::clone(store),
             run: run.clone(),
-            answered: asking.watch.add(store, &id),
+            answered: asking.watch.add(&store.store, &id),
             is_over: Arc::default(),
             is_closed: false,
             id: id.clone(),
         };
-        let (asking, is_over) = (Arc::clone(asking), Arc::clone(&open.is_over));
+        let (expires, is_over) = (asking.expires(), Arc::clone(&open.is_over));
         let (run, question) = (run.clone(), question.clone());
-        let write = move |store: &dyn Store| -> Result<(), StoreError> {
-            let owner = asking.owner(store)?;
-            let expires = asking.expires();
+        let write = move |open: &OpenStore| -> Result<(), StoreError> {
+            let (store, owner) = (&open.store, open.owner.id());
             let record = record::of_question(&id, owner, &run, &question, expires);
             store.open_question(&record)?;
             // The call may have ended before the question was written.
@@ -84,13 +84,14 @@ impl OpenQuestion {
     /// and whether it is of a different process.
     pub(super) async fn settle(mut self, reply: Reply) -> (Reply, bool) {
         let (id, run, given) = (self.id.clone(), self.run.clone(), reply.clone());
-        let settle = move |store: &dyn Store| -> Result<Option<Reply>, StoreError> {
+        let settle = move |open: &OpenStore| -> Result<Option<Reply>, StoreError> {
+            let store = &*open.store;
             let (access, now) = (Access::User(&run.user), Timestamp::now());
             if given.answer == Answer::Late {
                 store.expire_questions(access, now)?;
             }
             let settled = match record::of_reply(store, &run, &given)? {
-                Some(answer) => store.answer_question(access, &id, 0, &answer)?,
+                Some(answer) => store.answer_question(access, &id, &answer)?,
                 None => store.withdraw_question(&run.user, &id, WITHDRAWN, now)?,
             };
             let first = record::reply(store, &settled.question);
@@ -112,7 +113,7 @@ impl OpenQuestion {
     /// Does an operation on a thread that may block.
     async fn in_store<T: Send + 'static>(
         &self,
-        act: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+        act: impl FnOnce(&OpenStore) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let store = Arc::clone(&self.store);
         let done = tokio::task::spawn_blocking(move || act(&*store)).await;
@@ -130,7 +131,7 @@ impl Drop for OpenQuestion {
         if self.is_closed {
             return;
         }
-        let store = Arc::clone(&self.store);
+        let store = Arc::clone(&self.store.store);
         let (user, id) = (self.run.user.clone(), self.id.clone());
         let withdraw = move || {
             let withdrawn = store.withdraw_question(&user, &id, WITHDRAWN, Timestamp::now());

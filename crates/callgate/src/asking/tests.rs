@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +11,14 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use super::{Asking, AskingOptions, RecordedAsker, RunContext, Way, record_way};
+use crate::record::OpenStore;
 
 const ANA: Access<'_> = Access::User("ana");
 
 /// A store in a folder, and the asker of a run that uses it.
 struct Place {
     _folder: TempDir,
-    store: Arc<dyn Store>,
+    store: Arc<OpenStore>,
     /// The store as of a different process.
     other: SqliteStore,
 }
@@ -25,7 +27,7 @@ impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self {
-            store: Arc::new(SqliteStore::open(folder.path()).expect("a store")),
+            store: opened(folder.path()),
             other: SqliteStore::open(folder.path()).expect("the store again"),
             _folder: folder,
         }
@@ -55,13 +57,19 @@ impl Place {
     }
 
     fn answer(&self, id: &str, answer: &AnswerRecord) -> Settled {
-        let settled = self.other.answer_question(ANA, id, 0, answer);
+        let settled = self.other.answer_question(ANA, id, answer);
         settled.expect("the question")
     }
 }
 
+/// The store in a folder, with an owner.
+fn opened(folder: &Path) -> Arc<OpenStore> {
+    let store = Arc::new(SqliteStore::open(folder).expect("a store"));
+    Arc::new(OpenStore::new(store).expect("an owner"))
+}
+
 fn asker(
-    store: Option<Arc<dyn Store>>,
+    store: Option<Arc<OpenStore>>,
     expires: Duration,
     ways: Vec<(&'static str, Arc<dyn Asker>)>,
 ) -> Arc<RecordedAsker> {
@@ -281,7 +289,7 @@ async fn questions_without_a_store_are_in_memory() {
 async fn unusable_store_leaves_the_other_ways() {
     let folder = tempfile::tempdir().expect("a folder");
     let state = folder.path().join("state");
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&state).expect("a store"));
+    let store = opened(&state);
     std::fs::remove_dir_all(&state).expect("the folder");
     std::fs::write(&state, "not a folder").expect("a file");
     let ways = vec![record_way(), way("terminal", Answer::Once)];

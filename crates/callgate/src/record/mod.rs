@@ -48,8 +48,20 @@ pub fn open_store(config: &StoreConfig) -> Result<SqliteStore, StoreError> {
 pub struct OpenStore {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// The owner of this process's runs.
+    /// The owner of this process's runs and questions.
     pub owner: Owner,
+}
+
+impl OpenStore {
+    /// Registers this process as an owner.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::register_owner`].
+    pub fn new(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let owner = store.register_owner()?;
+        Ok(Self { store, owner })
+    }
 }
 
 /// Writes the runs of a process to a store, on a thread of its own.

@@ -70,11 +70,7 @@ struct OpenRun {
 impl Writer {
     fn open(config: StoreConfig) -> Result<Self, StoreError> {
         let store = Arc::new(open_store(&config)?);
-        let owner = store.register_owner()?;
-        let open = OpenStore {
-            store: Arc::<SqliteStore>::clone(&store),
-            owner,
-        };
+        let open = OpenStore::new(Arc::<SqliteStore>::clone(&store))?;
         let mut writer = Self {
             config,
             store,

@@ -98,7 +98,11 @@ async fn changed_tool_is_asked_about_again() {
         ]
     );
     // The line before the first call was written, and it was not sent.
-    let outcomes: Vec<_> = asked.ledger().into_iter().map(|line| line.outcome).collect();
+    let outcomes: Vec<_> = asked
+        .ledger()
+        .into_iter()
+        .map(|line| line.outcome)
+        .collect();
     assert!(
         matches!(
             outcomes[..],

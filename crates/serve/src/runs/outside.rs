@@ -17,25 +17,20 @@ use super::question;
 use super::resume::Purpose;
 use super::served_run::ServedRun;
 
-/// The questions of a process, and the store of their records. They are set before the first gate is
-/// ready; without them, only clients are asked.
+/// The questions of a process. They are set before the first gate is ready; without them, only
+/// clients are asked.
 #[derive(Clone, Default)]
-pub struct Records(Arc<OnceLock<Parts>>);
-
-struct Parts {
-    asking: Arc<Asking>,
-    store: Option<Arc<dyn Store>>,
-}
+pub struct Records(Arc<OnceLock<Arc<Asking>>>);
 
 impl Records {
     /// Sets them, once.
-    pub fn set(&self, asking: Arc<Asking>, store: Option<Arc<dyn Store>>) {
-        let _ = self.0.set(Parts { asking, store });
+    pub fn set(&self, asking: Arc<Asking>) {
+        let _ = self.0.set(asking);
     }
 
     /// The store of the records.
     pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
-        self.0.get()?.store.as_ref()
+        self.asking()?.store()
     }
 
     /// True if an operator may answer the questions of own runs.
@@ -45,7 +40,7 @@ impl Records {
     }
 
     fn asking(&self) -> Option<&Arc<Asking>> {
-        Some(&self.0.get()?.asking)
+        self.0.get()
     }
 }
 
@@ -64,7 +59,7 @@ impl Outside {
     pub(crate) fn answerer(&self) -> Option<Answerer> {
         let asking = self.records.asking()?;
         let is_way = ways(asking).contains(&Way::Record);
-        self.by.filter(|_| is_way && asking.has_store())
+        self.by.filter(|_| is_way && asking.store().is_some())
     }
 
     /// True if clients are asked.

@@ -242,7 +242,6 @@ impl Store for SqliteStore {
         &self,
         access: Access<'_>,
         id: &str,
-        round: u32,
         answer: &AnswerRecord,
     ) -> Result<Settled> {
         let state = QuestionState::Answered;
@@ -251,7 +250,7 @@ impl Store for SqliteStore {
         });
         self.write(SYNCED, |it| {
             records::expire(it, access, Some(id), answer.at)?;
-            records::settle(it, access, id, Some(round), &members)
+            records::settle(it, access, id, &members)
         })
     }
 
@@ -264,11 +263,7 @@ impl Store for SqliteStore {
     ) -> Result<Settled> {
         let members = records::withdrawn(reason, now);
         let access = Access::User(user);
-        self.write(SYNCED, |it| records::settle(it, access, id, None, &members))
-    }
-
-    fn reopen_question(&self, question: &QuestionRecord) -> Result<Settled> {
-        self.write(SYNCED, |it| records::reopen(it, question))
+        self.write(SYNCED, |it| records::settle(it, access, id, &members))
     }
 
     fn expire_questions(&self, access: Access<'_>, now: Timestamp) -> Result<u64> {

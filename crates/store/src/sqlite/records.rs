@@ -196,52 +196,25 @@ pub(super) fn open_question(connection: &Connection, question: &QuestionRecord) 
     Ok(())
 }
 
-/// Changes members of a question if it is open, in this round if one is given.
+/// Changes members of a question if it is open.
 pub(super) fn settle(
     connection: &Connection,
     access: Access<'_>,
     id: &str,
-    round: Option<u32>,
     members: &Value,
 ) -> Result<Settled> {
     let sql = concat!(
         "UPDATE questions SET record = json_patch(record, :members)
-        WHERE id = :id AND state = 'open' AND (:round IS NULL OR round = :round) AND ",
+        WHERE id = :id AND state = 'open' AND ",
         of_users!(),
     );
     let params = named_params! {
         ":id": id,
-        ":round": round,
         ":members": text(members)?,
         ":users": users(access),
     };
     let is_first = execute(connection, sql, params)? == 1;
     let question = question(connection, access, id)?;
-    Ok(Settled { is_first, question })
-}
-
-pub(super) fn reopen(connection: &Connection, question: &QuestionRecord) -> Result<Settled> {
-    let access = Access::User(&question.user);
-    let next = QuestionRecord {
-        round: question.round.saturating_add(1),
-        state: QuestionState::Open,
-        closed: None,
-        answer: None,
-        ..question.clone()
-    };
-    let sql = "UPDATE questions SET expires = :expires, record = :record
-        WHERE id = :id AND user = :user AND run = :run AND round = :round
-            AND state IN ('open', 'answered')";
-    let params = named_params! {
-        ":id": next.id,
-        ":user": next.user,
-        ":run": next.run,
-        ":round": question.round,
-        ":expires": next.expires.as_millisecond(),
-        ":record": text(&next)?,
-    };
-    let is_first = execute(connection, sql, params)? == 1;
-    let question = self::question(connection, access, &next.id)?;
     Ok(Settled { is_first, question })
 }
 

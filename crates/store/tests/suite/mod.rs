@@ -145,9 +145,8 @@ pub fn records_of_other_users_are_not_found(place: &impl Place) {
     not_found(store.record_call("ben", &call("r1", 2, "crm_update")));
     not_found(store.calls(BEN, "r1", 0, 0));
     not_found(store.open_question(&question("q2", "r1", "ben")));
-    not_found(store.answer_question(BEN, "q1", 0, &answer(Choice::Once, "ben", 20)));
+    not_found(store.answer_question(BEN, "q1", &answer(Choice::Once, "ben", 20)));
     not_found(store.withdraw_question("ben", "q1", "mine", at(20)));
-    not_found(store.reopen_question(&question("q1", "r1", "ben")));
     not_found(store.question(BEN, "q1"));
     not_found(store.put_blob("ben", "r1", b"4712"));
     not_found(store.blob(BEN, &hash));
@@ -238,7 +237,7 @@ pub fn one_of_eight_answers_is_first(place: &impl Place) {
                     let store = place.open();
                     let mine = answer(Choice::Once, &format!("person {number}"), 20);
                     let wins = questions.iter().filter(|id| {
-                        let settled = store.answer_question(ANA, id, 0, &mine).expect("no error");
+                        let settled = store.answer_question(ANA, id, &mine).expect("no error");
                         let by_me = settled.question.answer.as_ref() == Some(&mine);
                         assert_eq!(settled.is_first, by_me, "{id}");
                         by_me
@@ -255,7 +254,7 @@ pub fn one_of_eight_answers_is_first(place: &impl Place) {
     assert_eq!(wins, questions.len());
 }
 
-pub fn late_and_outdated_answers_have_no_effect(place: &impl Place) {
+pub fn late_and_repeated_answers_have_no_effect(place: &impl Place) {
     let store = place.open();
     let yes = answer(Choice::Run, "ana", 20);
     for id in ["late", "gone", "again"] {
@@ -264,9 +263,7 @@ pub fn late_and_outdated_answers_have_no_effect(place: &impl Place) {
             .expect("no error");
     }
     let late = answer(Choice::Once, "ana", 100);
-    let settled = store
-        .answer_question(ANA, "late", 0, &late)
-        .expect("no error");
+    let settled = store.answer_question(ANA, "late", &late).expect("no error");
     assert!(!settled.is_first);
     assert_eq!(settled.question.state, QuestionState::Expired);
     assert_eq!(settled.question.closed, Some(at(100)));
@@ -283,46 +280,21 @@ pub fn late_and_outdated_answers_have_no_effect(place: &impl Place) {
             .expect("no error")
             .is_first
     );
-    let settled = store
-        .answer_question(ANA, "gone", 0, &yes)
-        .expect("no error");
+    let settled = store.answer_question(ANA, "gone", &yes).expect("no error");
     assert!(!settled.is_first);
     assert_eq!(settled.question.withdrawn.as_deref(), Some("no client"));
 
     assert!(
         store
-            .answer_question(ANA, "again", 0, &yes)
+            .answer_question(ANA, "again", &yes)
             .expect("no error")
             .is_first
     );
     // The same answer again.
-    let settled = store
-        .answer_question(ANA, "again", 0, &yes)
-        .expect("no error");
+    let settled = store.answer_question(ANA, "again", &yes).expect("no error");
     assert_eq!(
         (settled.is_first, settled.question.answer.as_ref()),
         (false, Some(&yes))
-    );
-    let mut changed = settled.question;
-    changed.difference = Some("the description changed".to_owned());
-    changed.expires = at(200);
-    let reopened = store.reopen_question(&changed).expect("no error");
-    assert!(reopened.is_first);
-    assert_eq!(reopened.question.answer, None);
-    assert!(!store.reopen_question(&changed).expect("no error").is_first);
-    // An answer to what was shown before.
-    let settled = store
-        .answer_question(ANA, "again", 0, &yes)
-        .expect("no error");
-    assert_eq!((settled.is_first, settled.question.round), (false, 1));
-    let mut edited = answer(Choice::Once, "ana", 150);
-    edited.edited = Some(Body::default());
-    let settled = store
-        .answer_question(ANA, "again", 1, &edited)
-        .expect("no error");
-    assert_eq!(
-        (settled.is_first, settled.question.answer),
-        (true, Some(edited))
     );
 }
 

@@ -62,8 +62,6 @@ struct Given {
     reason: Option<String>,
     /// The arguments to send in place of the script's: an object.
     arguments: Option<Box<RawValue>>,
-    /// The round of the question that is answered.
-    round: Option<u32>,
 }
 
 /// Answers with the questions in a state, the open ones by default.
@@ -265,7 +263,6 @@ fn settle(
                        (\"self\": false in \"asking\")";
         return Err(HttpRefusal::new(StatusCode::FORBIDDEN, message));
     }
-    let round = given.round.unwrap_or_default();
     let mut answer = AnswerRecord::default();
     answer.choice = given.answer;
     answer.reason = given.reason.clone().filter(|reason| !reason.is_empty());
@@ -281,7 +278,7 @@ fn settle(
         });
     }
     answer.at = Timestamp::now();
-    let settled = store.answer_question(access, id, round, &answer)?;
+    let settled = store.answer_question(access, id, &answer)?;
     let is_repeated = settled.question.answer.as_ref().is_some_and(|first| {
         answer.at = first.at;
         answer == *first
@@ -307,10 +304,6 @@ fn refusal(question: &QuestionRecord) -> String {
             json!(first.choice).as_str().unwrap_or_default()
         ),
         (QuestionState::Expired, _) => format!("the question expired{at}"),
-        (QuestionState::Open, _) => format!(
-            "the question is open again, as round {}: read it, and answer with \"round\"",
-            question.round
-        ),
         _ => format!(
             "the question was withdrawn{at}: {}",
             question.withdrawn.as_deref().unwrap_or("its run has ended")

@@ -40,7 +40,6 @@ CREATE TABLE questions (
   run TEXT NOT NULL AS (record ->> '$.run'),
   user TEXT NOT NULL AS (record ->> '$.user'),
   owner TEXT NOT NULL AS (record ->> '$.owner'),
-  round INTEGER NOT NULL AS (record ->> '$.round'),
   state TEXT NOT NULL AS (record ->> '$.state')
 ) STRICT;
 
