@@ -34,7 +34,7 @@ use tasks::Task;
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
 /// The sizes of the catalogs, in tools.
-const SIZES: [usize; 4] = [10, 100, 500, 1000];
+const SIZES: [usize; 3] = [10, 100, 1000];
 const MODES: [ToolMode; 3] = [ToolMode::Native, ToolMode::Discovery, ToolMode::Code];
 
 fn main() -> Fallible<()> {
