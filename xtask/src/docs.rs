@@ -137,9 +137,9 @@ fn value(root: &Value, schema: &Value) -> String {
     }
     let plain = match schema["type"].as_str() {
         Some("string") => "text",
-        Some("integer") => "whole number",
+        Some("integer") => "integer",
         Some("number") => "number",
-        Some("boolean") => "`true`, `false`",
+        Some("boolean") => "boolean",
         Some("array") => return format!("list: {}", value(root, &schema["items"])),
         Some("object") => "object",
         _ => "any",

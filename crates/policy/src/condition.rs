@@ -56,9 +56,9 @@ pub struct Condition {
     /// One of these values.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub is_in: Option<Vec<Value>>,
-    /// A glob for a whole text: `*` is any characters but `/`, `**` any characters, `?` one character
-    /// but `/`; `**/` is any number of folders, also none. A text with a segment `.` or `..` cannot
-    /// be judged.
+    /// A glob for a whole text: `*` is any characters but `/`, `**` any characters, `?` one but
+    /// `/`; `**/` is any number of folders, also none. A text with a segment `.` or `..` cannot be
+    /// judged.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -37,25 +37,23 @@ pub struct Rule {
     pub server: Option<ServerPattern>,
     /// True if the configuration must, or must not, mark the server as trusted.
     pub trusted: Option<bool>,
-    /// The conditions on the arguments; all of them must hold.
-    ///
-    /// Where a value cannot be judged (it is missing, or of another type), an
-    /// allow rule or a grant does not match, and a deny or ask rule does: a
-    /// script must not get around it by writing `"5"` for `5`.
+    /// The conditions on the arguments; all of them must hold. If a value cannot be judged (it is
+    /// missing, or of another type), an allow rule or a grant does not match, and a deny or ask
+    /// rule does.
     #[serde(default, deserialize_with = "parse::conditions")]
     pub arguments: Vec<Condition>,
     /// The conditions on the tool's hints.
     #[serde(default)]
     pub annotations: Annotations,
-    /// The number of calls that an allow rule lets through in a run; of calls without a script,
-    /// in a session. Deny and ask rules are never used up.
+    /// The number of calls that an allow rule lets through in a run; of calls without a script, in
+    /// a session.
     pub max_calls: Option<u32>,
     /// The time (RFC 3339) from which it is passed over.
     #[serde(default, deserialize_with = "parse::time")]
     #[schemars(with = "Option<String>")]
     pub expires: Option<Timestamp>,
-    /// The only definition of the tool to which it applies. An allow rule bound to
-    /// one is a person's answer to a question, and comes before ask rules.
+    /// The only definition of the tool to which it applies. An allow rule with one is a person's
+    /// answer, and comes before ask rules.
     #[serde(default, deserialize_with = "parse::parsed_some")]
     #[schemars(with = "Option<String>")]
     pub definition: Option<DefinitionHash>,

@@ -131,8 +131,7 @@ fn jail<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JailOptions, D::Er
 pub struct ExtractLimits {
     /// Calls of `mcp.extract`. Default: `20`.
     pub calls: u64,
-    /// Calls with the same schema; over it, a call fails as a loop that one call with an array
-    /// replaces. Default: `5`.
+    /// Calls with the same schema; extract an array at once instead. Default: `5`.
     pub same_schema: u64,
     /// JSON text of all values together, without schemas. Default: `1MiB`.
     #[serde(rename = "input", deserialize_with = "Size::deserialize")]
@@ -159,8 +158,8 @@ impl Default for ExtractLimits {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Search {
-    /// The way of searching where a request does not name one: `auto` is the best that is
-    /// configured, `hybrid` and `model` need `models`. Default: `auto`.
+    /// The ranking if a request names none: `auto` is the best that is configured, `hybrid` and
+    /// `model` need `models`. Default: `auto`.
     #[serde(deserialize_with = "way")]
     #[schemars(with = "String", extend("enum" = ["auto", "words", "hybrid", "model"]))]
     pub(super) by: SearchBy,
@@ -184,13 +183,12 @@ fn way<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error>
 pub struct CacheConfig {
     /// Keep lists and vectors at all. Default: `true`.
     pub enabled: bool,
-    /// The folder; it is made if it does not exist, and closed to other users. Relative paths
-    /// start at the folder of this file; `${NAME}` is replaced. Default: `callgate` in
-    /// `$XDG_CACHE_HOME`, else in `~/.cache`.
+    /// The folder; it is made if it does not exist, and closed to other users. Default: `callgate`
+    /// in `$XDG_CACHE_HOME`, else in `~/.cache`.
     #[serde(deserialize_with = "fields::path")]
     pub path: Option<PathBuf>,
-    /// The time to live of a tool list if its server sets none. An older list is requested again at
-    /// the start, and is used only while its server is down. Default: `1h`.
+    /// The time to live of a tool list if its server sets none. An older list is used only while
+    /// its server is down. Default: `1h`.
     pub ttl: Option<Duration>,
 }
 
@@ -221,8 +219,7 @@ impl CacheConfig {
 pub struct CheckConfig {
     /// The effect of type errors. Flag: `--check`. Default: `on`.
     pub mode: Option<CheckMode>,
-    /// TypeScript 7: its program or its folder. Relative paths start at the folder of this file;
-    /// `${NAME}` is replaced. Default: looked for.
+    /// TypeScript 7: its program or its folder. Default: looked for.
     #[serde(deserialize_with = "fields::path")]
     pub typescript: Option<PathBuf>,
 }
@@ -231,8 +228,7 @@ pub struct CheckConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Ledger {
-    /// The file. Relative paths start at the folder of this file; `${NAME}` is replaced. Flag:
-    /// `--ledger FILE`.
+    /// The file. Flag: `--ledger FILE`.
     path: FolderPath,
     /// Write arguments and results, not only their hashes. Flag: `--ledger-bodies`. Default:
     /// `false`.

@@ -28,8 +28,7 @@ pub struct ModelsConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EmbeddingsConfig {
-    /// The base of the API, such as `https://api.example.com/v1`; `http` on loopback only. `${NAME}`
-    /// is replaced.
+    /// The base of the API, such as `https://api.example.com/v1`; `http` on loopback only.
     pub url: BaseUrl,
     /// The name of the model at the endpoint.
     pub model: String,
@@ -50,8 +49,7 @@ pub struct SmallModelConfig {
     /// The API of the endpoint. Default: `openai`.
     #[serde(default)]
     pub api: Api,
-    /// The base of the API, such as `https://api.example.com/v1`; `http` on loopback only. `${NAME}`
-    /// is replaced.
+    /// The base of the API, such as `https://api.example.com/v1`; `http` on loopback only.
     pub url: BaseUrl,
     /// The name of the model at the endpoint.
     pub model: String,

@@ -34,16 +34,15 @@ pub(super) struct ServerKeys {
     #[serde(rename = "type", deserialize_with = "key_of_type")]
     #[schemars(extend("enum" = ["stdio", "http", "streamable-http"]))]
     kind: Option<String>,
-    /// The program: a name that is found in `PATH`, or a path; relative paths start at the folder
-    /// of this file.
+    /// The program: a name in `PATH`, or a path relative to the folder of this file.
     command: Option<String>,
     /// The arguments of `command`. Default: none.
     args: Vec<String>,
-    /// The environment of `command`, besides `PATH`, `HOME` and `CALLGATE_DEPTH`. A value is a
-    /// text, or is looked up. Default: none.
+    /// Variables of `command` besides `PATH`, `HOME` and `CALLGATE_DEPTH`; each a text, or looked
+    /// up. Default: none.
     env: BTreeMap<String, Source>,
-    /// The folder that `command` starts in; relative paths start at the folder of this file.
-    /// Default: the current folder.
+    /// The folder that `command` starts in, relative to that of this file. Default: the current
+    /// folder.
     #[serde(deserialize_with = "fields::path")]
     cwd: Option<PathBuf>,
     /// The `http` or `https` URL of a streamable HTTP endpoint.
@@ -53,14 +52,13 @@ pub(super) struct ServerKeys {
     headers: BTreeMap<String, Source>,
     /// The login at `url`: `false` for none, an object for its settings. Default: `true`.
     oauth: Option<Login>,
-    /// One line of at most 200 characters, shown where servers are listed. Default: the server's
-    /// own words.
+    /// One line of at most 200 characters for lists of servers. Default: the server's own words.
     #[serde(deserialize_with = "description")]
     description: Option<String>,
     /// When the server is connected to. Default: `always`.
     connect: Connect,
-    /// The time without calls until a `lazy` or `manual` server is disconnected; `never` for no
-    /// limit. Default: 5m.
+    /// The time without calls until a `lazy` or `manual` server is disconnected, or `never`.
+    /// Default: 5m.
     #[serde(deserialize_with = "idle")]
     #[schemars(with = "Option<String>")]
     idle: Option<Option<Duration>>,

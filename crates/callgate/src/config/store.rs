@@ -16,12 +16,11 @@ use super::fields::{self, Size};
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The folder; it is made if it does not exist, and closed to other users. Relative paths
-    /// start at the folder of this file; `${NAME}` is replaced. Default: `callgate/store` in
-    /// `$XDG_STATE_HOME`, else in `~/.local/state`.
+    /// The folder; it is made if it does not exist, and closed to other users. Default:
+    /// `callgate/store` in `$XDG_STATE_HOME`, else in `~/.local/state`.
     #[serde(deserialize_with = "fields::path")]
     pub path: Option<PathBuf>,
-    /// Days after which runs are removed from the folder, of all configurations. Default: `14`.
+    /// Days until runs of all configurations are removed from the folder. Default: `14`.
     pub days: u32,
     /// The size of the folder over which its oldest runs are removed. Default: `1GiB`.
     #[serde(deserialize_with = "Size::deserialize")]

@@ -147,8 +147,8 @@ pub struct FlowRule {
     pub from: FlowEnd,
     /// Where the data would go, as `from`.
     pub to: FlowEnd,
-    /// The minimum size of the data, in bytes. Data of unknown size is enough for a rule that denies
-    /// or asks, and not for one that allows.
+    /// The minimum size of the data, in bytes. Data of unknown size is enough to deny or ask, not
+    /// to allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_bytes: Option<usize>,
     /// The verdict about the call.

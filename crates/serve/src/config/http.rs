@@ -19,21 +19,21 @@ use super::values::{self, InvalidValue};
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Http")]
 pub struct HttpConfig {
-    /// The IP address, or `localhost`, and the port where `--http` listens if it is given no
-    /// address; port 0 takes a free one. Flag: `--http ADDRESS`. Default: none.
+    /// The IP address, or `localhost`, and the port where `--http` listens; port 0 takes a free
+    /// one. Flag: `--http ADDRESS`. Default: none.
     #[serde(deserialize_with = "address_of")]
     #[schemars(with = "Option<String>")]
     pub address: Option<SocketAddr>,
-    /// Names, or `name:port`, that the `Host` header of a request may have besides the address
-    /// itself and, on loopback, `localhost`. Flag: `--allowed-host`. Default: none.
+    /// Names, or `name:port`, that a `Host` header may have besides the address and, on loopback,
+    /// `localhost`. Flag: `--allowed-host`. Default: none.
     #[serde(deserialize_with = "hosts")]
     pub allowed_hosts: Vec<String>,
     /// Origins, such as `https://app.example.com`, whose pages may send requests. Flag:
     /// `--allowed-origin`. Default: none.
     #[serde(deserialize_with = "origins")]
     pub allowed_origins: Vec<String>,
-    /// A token of at least 16 characters, or an object of tokens by the names of their users; each
-    /// is a text, or is looked up. Flag: `--bearer-env NAME`. Default: none.
+    /// A token of at least 16 characters, or tokens by the names of their users; each a text, or
+    /// looked up. Flag: `--bearer-env NAME`. Default: none.
     #[serde(deserialize_with = "bearer::read")]
     #[schemars(schema_with = "bearer::schema")]
     pub bearer: Vec<(String, Source)>,
@@ -43,8 +43,8 @@ pub struct HttpConfig {
     #[serde(deserialize_with = "Size::deserialize")]
     #[schemars(with = "Size")]
     pub max_body: u64,
-    /// The time for the head of a request (10 s at most) and then for its body, and how long a
-    /// connection may wait for a request. Default: `30s`.
+    /// The time for a request's head (10 s at most), then for its body, and of a connection without
+    /// a request. Default: `30s`.
     pub request_time: Duration,
     /// The rate of requests of one user, or of one address where there are no users.
     pub rate: RateConfig,
@@ -56,11 +56,9 @@ pub struct HttpConfig {
     pub sessions: usize,
     /// MCP sessions of one user. Default: `128`.
     pub sessions_per_user: usize,
-    /// The life of a session without messages; a run that reports progress counts as messages.
-    /// Default: `30m`.
+    /// The life of a session without messages or progress. Default: `30m`.
     pub session_idle: Duration,
-    /// How long runs may go on when the process ends; then they are cancelled, and their reports
-    /// delivered. Default: `10s`.
+    /// How long runs may go on when the process ends, before they are cancelled. Default: `10s`.
     pub shutdown_time: Duration,
 }
 

@@ -53,34 +53,32 @@ pub struct ServeConfig {
     pub context: ContextConfig,
     /// How long a client without a session may keep the list of tools. Default: `5m`.
     pub tools_ttl: Duration,
-    /// How long a call waits for its script before its answer is that the script goes on; clients
-    /// commonly give up after 60 s. Flag: `--wait`. Default: `45s`.
+    /// How long a call waits for its script before its answer is that the script goes on. Flag:
+    /// `--wait`. Default: `45s`.
     pub wait: Duration,
-    /// How long a question to a client's user waits for its answer. After it, a client of
-    /// 2025-11-25 has not answered; the run of a newer client is cancelled. Flag: `--answer-time`.
-    /// Default: `10m`.
+    /// How long a question to a client's user waits. Then a client of 2025-11-25 has not answered;
+    /// the run of a newer client is cancelled. Flag: `--answer-time`. Default: `10m`.
     pub answer_time: Duration,
-    /// The memory of all scripts that run at the same time. Default: half of the machine's memory,
-    /// or of the limit of its control group.
+    /// The memory of all scripts that run at the same time. Default: half of the machine's or
+    /// control group's memory.
     #[serde(deserialize_with = "Size::deserialize_memory")]
     #[schemars(with = "Option<Size>")]
     pub memory: Option<u64>,
     /// The modes that a client over HTTP may choose, besides `mode`. Default: all; none with
-    /// `flows`, which see nothing outside of a script.
+    /// `flows`.
     pub modes: Option<Vec<ToolMode>>,
     /// Whose folders a server gets that asks: the client's, or else those of `roots`; with
     /// `configured` only those of `roots`. Default: `client`.
     pub roots: RootsFrom,
-    /// Send a run's report as `structuredContent` too, for clients that read no `_meta`. Claude Code
-    /// and Codex, which show it to the model in place of the text, do not get it. Default: `false`.
+    /// Send a run's report as `structuredContent` too, but not to Claude Code and Codex, which show
+    /// it to the model in place of the text. Default: `false`.
     pub structured_report: bool,
     /// MCP over HTTP.
     pub http: HttpConfig,
     /// Servers and rules of users over HTTP.
     pub users: UsersConfig,
-    /// The operators, by their names: over HTTP they answer the questions of runs, and read runs, at
-    /// `/v1/admin`. Default: none, and calls over HTTP that need approval are denied if their client
-    /// has no forms.
+    /// The operators, by their names: over HTTP they answer the questions of runs, and read runs,
+    /// at `/v1/admin`. Default: none.
     pub operators: BTreeMap<String, Operator>,
 }
 

@@ -19,8 +19,8 @@ pub struct Operator {
     #[serde(deserialize_with = "bearer::read_one")]
     #[schemars(with = "Source")]
     pub token: Source,
-    /// The only users whose questions the operator answers and whose runs the operator reads: names
-    /// of bearer tokens, or subjects of access tokens. Default: all.
+    /// The only users whose questions and runs the operator reaches: names of bearer tokens, or
+    /// subjects of access tokens. Default: all.
     #[serde(default)]
     pub approve: Option<Vec<String>>,
 }

@@ -15,8 +15,8 @@ use super::bearer::TOKEN_OF_ONE;
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Users")]
 pub struct UsersConfig {
-    /// The claim of an access token that holds the roles of its user: a name or, if it begins with
-    /// a slash, a JSON pointer. Default: `roles`.
+    /// The claim of an access token that holds its user's roles: a name or, with a slash first, a
+    /// JSON pointer. Default: `roles`.
     pub claim: String,
     /// The roles by name. Default: none, and every user has all servers.
     pub roles: Option<BTreeMap<String, Role>>,
@@ -26,12 +26,11 @@ pub struct UsersConfig {
     pub named: BTreeMap<String, Vec<String>>,
     /// Roles by the subject (`sub`) of an access token, besides those in the claim. Default: none.
     pub subjects: BTreeMap<String, Vec<String>>,
-    /// Users with a gate at a time. The gate that has been idle longest ends for a new one; if none
-    /// is idle, the new user is refused with status 503. Default: `64`.
+    /// Users with a gate at a time. The longest idle gate ends for a new one; without an idle one,
+    /// the status is 503. Default: `64`.
     #[serde(rename = "most")]
     pub max: usize,
-    /// The life of a user's gate, with its connections to servers, without a request, run or
-    /// session. Default: `15m`.
+    /// The life of a user's gate without a request, run or session. Default: `15m`.
     pub idle: Duration,
 }
 
