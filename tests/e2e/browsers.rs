@@ -74,11 +74,7 @@ fn builder(server: ServerSpec) -> GateBuilder {
 
 /// A gate to the guarded server, with the logins made by `person`.
 async fn gate_of(guarded: &Guarded, folder: &Path, person: &Arc<Person>) -> Gate {
-    gate_to(guarded.spec(folder), person).await
-}
-
-async fn gate_to(server: ServerSpec, person: &Arc<Person>) -> Gate {
-    builder(server)
+    builder(guarded.spec(folder))
         .rules(Rules::builder().allow("*").build().expect("a rule"))
         .browser(Arc::clone(person) as Arc<dyn OpenUrl>)
         .build()

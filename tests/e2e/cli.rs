@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
 use callgate_tests::{Ran, Workbench, demo_ticketing, odd, workers};
-use expect_test::{Expect, expect};
+use expect_test::Expect;
 use serde_json::json;
 
 /// Checks the exit code and the output, without the temporary folder's name.
@@ -63,21 +63,6 @@ fn help_of_each_command_lists_exit_codes() {
 #[test]
 fn misspelled_tool_name_suggests_the_right_name() {
     let bench = ticketing();
-    check(
-        &bench,
-        &bench.run("await ticketing_createIsue({ title: 'a' })", &[]),
-        expect![[r#"
-            exit code 1
-            --- stdout
-            --- stderr
-            error: cannot find name `ticketing_createIsue`; did you mean `ticketing_createIssue`?
-              --> stdin.ts:1:7
-              1 | await ticketing_createIsue({ title: 'a' })
-                |       ^
-            error: 1 type error; nothing was run
-            calls: none
-        "#]],
-    );
     let suggestion = r#"did you mean "ticketing_createIssue"? `callgate tools`"#;
     for command in ["types ticketing_createIsue", "call ticketing_createIsue {}"] {
         check_output(&bench, command, 2, &[suggestion]);
@@ -92,18 +77,11 @@ fn misspelled_tool_name_suggests_the_right_name() {
 }
 
 #[test]
-fn call_command_prints_result_or_argument_error() {
+fn call_command_prints_result_or_tool_error() {
     let bench = ticketing();
     for (arguments, code, phrase) in [
         (r#"{"title":"Mine"}"#, 0, r#"{"issueId":"ISSUE-1","url":"#),
         (r#"{"title":"\t"}"#, 1, "an issue needs a title"),
-        (
-            "{}",
-            2,
-            "was not called: the value: \"title\" is a required property",
-        ),
-        ("[1]", 2, "must be a JSON object"),
-        ("{", 2, "the arguments are not JSON: EOF"),
     ] {
         let command = format!("call ticketing_createIssue {arguments}");
         check_output(&bench, &command, code, &[phrase]);

@@ -6,6 +6,8 @@ use std::process::Stdio;
 use callgate_tests::{Ran, Workbench, cases, demo_ticketing, odd};
 use serde_json::{Value, json};
 
+use crate::cli::interrupt;
+
 /// The state and the sentence of the first line about this subject, the worst state first.
 fn found(checkup: &Value, what: &str) -> (String, String) {
     let checks = checkup["checks"].as_array().expect("checks").iter();
@@ -141,10 +143,7 @@ fn doctor_prints_findings_before_hung_server_ends() {
         ] {
             assert!(lines.any(|line| line.starts_with(start)), "{start}");
         }
-        let pid = i32::try_from(child.id()).expect("a process id");
-        // SAFETY: a system call with numbers; the process is ours and not waited for.
-        assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
-        assert_eq!(child.wait().expect("its end").code(), Some(130));
+        assert_eq!(interrupt(child).code, 130);
     }
 }
 

@@ -81,18 +81,6 @@ fn naming_left_out_server_gives_its_reason() {
     assert_eq!(report["unavailable"][0]["server"], "db");
 }
 
-#[test]
-fn doctor_goes_on_past_left_out_server() {
-    let bench = incomplete("callgate.json");
-    let ran = bench.callgate(&["doctor"]);
-    assert_eq!(ran.code, 1, "{ran:#?}");
-    let of = |what: &str| ran.stdout.lines().filter(|it| it.contains(what)).count();
-    assert_eq!(of("MISSING  server crm"), 1, "{ran:#?}");
-    assert_eq!(of("MISSING  server db"), 1);
-    assert_eq!(of("ok       server ticketing"), 1);
-    assert_eq!(of("turned off"), 0);
-}
-
 /// In other sections, leaving an entry out could lose data or loosen a rule.
 #[test]
 fn unset_variable_in_ledger_path_stops_the_start() {

@@ -20,7 +20,6 @@ mod extract;
 mod first_hour;
 mod forbidding;
 mod foreign_texts;
-mod foreseen;
 mod globals;
 mod grants;
 mod guarded;

@@ -4,39 +4,6 @@ use callgate_tests::{Workbench, children, odd};
 use expect_test::expect;
 use serde_json::json;
 
-/// Other servers keep working, and a report names the failed servers that its script needed.
-#[test]
-fn failed_server_starts_do_not_affect_other_servers() {
-    let mut silent = odd("silent");
-    silent["startTimeout"] = json!("1s");
-    let bench = Workbench::new(json!({
-        "good": odd("flaky"),
-        "exits": odd("exits"),
-        "silent": silent,
-        "nowhere": { "command": "callgate-no-such-command" },
-    }));
-    let good = bench.report("return await good_echo({ ok: true })", &[]);
-    assert_eq!(good["status"], "completed", "{good:#}");
-    assert_eq!(good["unavailable"], json!([]), "{good:#}");
-    let script = "return [good_echo, exits_x, silent_x, nowhere_x]";
-    let report = bench.report(script, &[]);
-    assert_eq!(report["status"], "missingServer", "{report:#}");
-    let reason = |name: &str| -> String {
-        let all = report["unavailable"].as_array().expect("unavailable");
-        assert_eq!(all.len(), 3, "{report:#}");
-        let found = all.iter().find(|server| server["server"] == name);
-        let reason = &found.expect("the server")["reason"];
-        reason.as_str().unwrap_or_default().to_owned()
-    };
-    for (server, part) in [
-        ("exits", "odd server: no database at localhost:5432"),
-        ("silent", "within 1 s"),
-        ("nowhere", "callgate-no-such-command"),
-    ] {
-        assert!(reason(server).contains(part), "{report:#}");
-    }
-}
-
 fn is_running(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     // A zombie is dead; who reaps it is the business of its new parent.

@@ -87,19 +87,6 @@ fn granted_run_keeps_its_arguments() {
 }
 
 #[test]
-fn arguments_are_bounded() {
-    let bench = Workbench::empty();
-    let words = vec!["a"; 10_001];
-    let ran = bench.callgate(&[&["run", "-e", "return 1"], &words[..]].concat());
-    assert_eq!(ran.code, 4, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("10001 arguments in mcp.args"),
-        "{}",
-        ran.stderr
-    );
-}
-
-#[test]
 fn script_with_interpreter_line_is_a_program() {
     let bench = Workbench::empty();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -203,32 +190,17 @@ fn ctrl_c_ends_the_wait_for_standard_input() {
     assert_eq!(ran.json()["status"], "cancelled");
 }
 
-/// Calls a tool that answers with its arguments, and returns them.
-#[track_caller]
-fn sent(bench: &Workbench, words: &[&str]) -> Value {
-    let ran = bench.callgate(&[&["call", "odd_search_records_7"], words].concat());
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    let title = &ran.json()["records"][0]["title"];
-    serde_json::from_str(title.as_str().expect("a title")).expect("the arguments")
-}
-
 #[test]
 fn pairs_of_a_call_follow_the_schema() {
     let bench = Workbench::new(json!({ "odd": odd("many") }));
-    assert_eq!(
-        sent(
-            &bench,
-            &["query=17", "project=", "page=4", r#"labels=["a"]"#]
-        ),
-        json!({ "query": "17", "project": "", "page": 4, "labels": ["a"] })
-    );
-    assert_eq!(
-        sent(
-            &bench,
-            &["project=x=y", "query=null", "labels:=[]", "state=open"]
-        ),
-        json!({ "project": "x=y", "query": "null", "labels": [], "state": "open" })
-    );
+    let call = ["call", "odd_search_records_7"];
+    let pairs = ["query=17", "project=x=y", "page=4", "labels:=[]"];
+    let ran = bench.callgate(&[&call[..], &pairs[..]].concat());
+    // The tool answers with its arguments.
+    let title = &ran.json()["records"][0]["title"];
+    let sent: Value = serde_json::from_str(title.as_str().expect("a title")).expect("JSON");
+    let expected = json!({ "query": "17", "project": "x=y", "page": 4, "labels": [] });
+    assert_eq!(sent, expected);
 }
 
 #[test]
@@ -296,32 +268,5 @@ fn call_prints_a_result_that_does_not_fit() {
         assert_eq!((ran.code, ran.stdout.as_str()), (1, printed), "{ran:#?}");
         let said = "does not fit the tool's outputSchema";
         assert!(ran.stderr.contains(said), "{ran:#?}");
-    }
-}
-
-/// Lists two tools that would have one name, and one whose name is like it.
-const LIKE_NAMES: &str = r#"
-    schema='"inputSchema":{"type":"object"}'
-    while read -r line; do
-        id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
-        say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
-        case "$line" in
-        *'"initialize"'*)
-            say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}' ;;
-        *'"tools/list"'*)
-            say '"result":{"tools":[{"name":"list-items",'$schema'},{"name":"list_items",'$schema'},{"name":"listItems",'$schema'}]}' ;;
-        esac
-    done"#;
-
-#[test]
-fn name_in_the_tools_spelling_names_both_tools() {
-    let server = json!({ "command": "sh", "args": ["-c", LIKE_NAMES], "protocol": "2025-11-25" });
-    let bench = Workbench::new(json!({ "s": server }));
-    for command in [["call", "s_list-items"], ["types", "s.list-items"]] {
-        let ran = bench.callgate(&command);
-        assert_eq!(ran.code, 2, "{ran:#?}");
-        for part in ["for \"list-items\" of", "for \"list_items\" of"] {
-            assert!(ran.stderr.contains(part), "{part}: {ran:#?}");
-        }
     }
 }

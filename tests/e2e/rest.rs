@@ -306,12 +306,6 @@ async fn openapi_document_matches_the_answers() {
             }
         }
     }
-    // Every `$ref` of the document has its target.
-    let text = document.to_string();
-    for reference in text.split("\"$ref\":\"#").skip(1) {
-        let pointer = reference.split('"').next().expect("a text");
-        assert!(document.pointer(pointer).is_some(), "{pointer}");
-    }
     let script = &document["components"]["schemas"]["Script"]["properties"];
     assert!(script["limits"]["properties"]["timeoutMs"].is_object());
     assert!(script["limits"]["properties"]["waitMs"].is_null());

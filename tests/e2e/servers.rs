@@ -108,26 +108,6 @@ fn unavailable_server_is_listed_but_not_called() {
 }
 
 #[test]
-fn damaged_cache_is_reported_and_rewritten() {
-    let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({})) }));
-    let well = bench.callgate(&["tools"]);
-    let folder = bench.cache().join("callgate/servers");
-    let file = std::fs::read_dir(&folder)
-        .expect("a folder")
-        .flatten()
-        .next();
-    std::fs::write(file.expect("a file").path(), "{").expect("a file");
-    let told = bench.callgate(&["tools"]);
-    assert_eq!(told.stdout, well.stdout);
-    assert!(
-        told.stderr
-            .contains("the kept list of server \"odd\" is ignored, and written again"),
-        "{told:#?}"
-    );
-    assert_eq!(bench.callgate(&["tools"]).stderr, "");
-}
-
-#[test]
 fn a_skill_connects_its_servers_and_no_others() {
     let bench = Workbench::new(json!({
         "one": counted("one", "many", json!({})),

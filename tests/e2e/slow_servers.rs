@@ -102,11 +102,6 @@ fn starting_server_may_clean_up_on_exit() {
     assert!(bench.path().join("tidied").exists(), "{ran:#?}");
 }
 
-/// Asks the server, and gives the result.
-fn ask(host: &mut Host, method: &str, params: Value) -> Value {
-    host.request(method, &params).expect("an answer")
-}
-
 #[test]
 fn serve_lists_immediately_and_denies_late_tools() {
     let waits = "while [ ! -e go ]; do sleep 0.05; done; exec \"$0\"";
@@ -117,7 +112,8 @@ fn serve_lists_immediately_and_denies_late_tools() {
         "permissions": { "allow": ["*"], "deny": ["late_createIssue"] },
     }));
     let mut host = Host::start(&bench, &[]).expect("a handshake");
-    let listed = ask(&mut host, "tools/list", json!({}));
+    let mut ask = |method: &str, params: &Value| host.request(method, params).expect("an answer");
+    let listed = ask("tools/list", &json!({}));
     let tools = listed["tools"].as_array().expect("tools");
     let description = tools[0]["description"].as_str().expect("a text");
     assert!(
@@ -136,11 +132,11 @@ fn serve_lists_immediately_and_denies_late_tools() {
     bench.write("go", "");
     let code = "try { await late_createIssue({ title: 'x' }) } catch (error) { return error.name }";
     let run = json!({ "name": "run_script", "arguments": { "code": code } });
-    let answer = ask(&mut host, "tools/call", run);
+    let answer = ask("tools/call", &run);
     assert!(
         answer["content"].to_string().contains("McpDeniedError"),
         "{answer}"
     );
-    let again = ask(&mut host, "tools/list", json!({}));
+    let again = ask("tools/list", &json!({}));
     assert_eq!(again, listed);
 }

@@ -252,14 +252,8 @@ fn stdio_serve_waits_for_acceptance() {
     .to_string();
     let file = bench.write_unaccepted("callgate.json", &text);
     let mut host = Host::start(&bench, &[]).expect("a handshake");
-    let mut id = 1;
-    let mut ask = |host: &mut Host, method: &str, params: Value| {
-        id += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        host.send(request).expect("sent");
-        host.answer(id).expect("an answer")["result"].clone()
-    };
-    let listed = ask(&mut host, "tools/list", json!({}));
+    let mut ask = |method: &str, params: &Value| host.request(method, params).expect("an answer");
+    let listed = ask("tools/list", &json!({}));
     let names = |listed: &Value| -> Vec<String> {
         let tools = listed["tools"].as_array().expect("tools").iter();
         tools
@@ -272,7 +266,7 @@ fn stdio_serve_waits_for_acceptance() {
     );
     let run = json!({ "name": "run_script",
         "arguments": { "code": "return (await logs_getLogs({})).entries.length > 0" } });
-    let refused = ask(&mut host, "tools/call", run.clone());
+    let refused = ask("tools/call", &run);
     assert_eq!(refused["isError"], true, "{refused}");
     let text_of = |answer: &Value| {
         answer["content"][0]["text"]
@@ -284,10 +278,10 @@ fn stdio_serve_waits_for_acceptance() {
 
     let store = TrustStore::at(bench.state().join("callgate/trusted"));
     store.accept(&file, &Effects::of(&text)).expect("a record");
-    let answered = ask(&mut host, "tools/call", run);
+    let answered = ask("tools/call", &run);
     assert_ne!(answered["isError"], true, "{answered}");
     assert!(text_of(&answered).contains("true"), "{answered}");
-    let again = ask(&mut host, "tools/list", json!({}));
+    let again = ask("tools/list", &json!({}));
     assert_eq!(names(&again), names(&listed));
 }
 

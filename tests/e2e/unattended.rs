@@ -1,7 +1,9 @@
-//! The verdict of `check` on the rules, compared with a run without a person.
+//! The verdict of `check` on the tools of a script, compared with a run without a person.
 
 use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::{Value, json};
+
+use crate::cli::check_output;
 
 /// Without a terminal, `check` has the exit code of a run that has no one to ask.
 #[test]
@@ -31,4 +33,13 @@ fn calls_needing_approval_are_denied_without_terminal() {
         assert_eq!(of(json!({ "allow": [past] })), [3, 3]);
         assert_eq!(of(json!({ "allow": [past, only_x] })), [0, 0]);
     }
+}
+
+#[test]
+fn check_reports_calls_of_unknown_tools() {
+    let bench = Workbench::new(json!({ "ticketing": demo_ticketing() }));
+    bench.write("script.ts", "\n\nawait ticketing_closeIssue({});");
+    let unknown = "line 3: no tool is named \"ticketing_closeIssue\"; \
+                   did you mean \"ticketing_createIssue\"?\n";
+    check_output(&bench, "check script.ts --check=off", 1, &[unknown]);
 }
