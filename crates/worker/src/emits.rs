@@ -46,20 +46,3 @@ impl Emits {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refused_emits_are_not_counted() {
-        let mut emits = Emits::new(2, 10);
-        assert!(emits.take("1", "a").is_err());
-        assert!(emits.take("12345678901", "").is_err());
-        assert_eq!(emits.take("12345", "YQ=="), Ok(()));
-        assert!(emits.take("123456", "").is_err());
-        assert_eq!(emits.take("12345", ""), Ok(()));
-        let full = "the script has emitted 2 blocks, which is the limit";
-        assert_eq!(emits.take("", ""), Err(full.to_owned()));
-    }
-}

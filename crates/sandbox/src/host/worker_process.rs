@@ -445,51 +445,24 @@ mod tests {
         }
     }
 
-    fn pid(worker: &Worker) -> u32 {
-        worker.child.as_ref().expect("it was not ended").id()
-    }
-
     async fn in_time<T>(what: impl Future<Output = T>) -> T {
         let limit = Duration::from_secs(20);
         tokio::time::timeout(limit, what).await.expect("it hangs")
     }
 
-    /// Waits until there is no such process, not even a zombie.
-    async fn reaped(pid: u32) {
-        let process = format!("/proc/{pid}");
-        in_time(async {
-            while Path::new(&process).exists() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
-    }
-
-    /// A child in the test's own process group; it has no group of its own.
-    fn outside() -> Worker {
-        let mut program = Command::new("tail");
-        program.args(["-f", "/dev/null"]);
-        worker(program)
-    }
-
+    /// A child in the test's own process group has no group of its own.
     #[tokio::test]
     async fn worker_outside_its_group_is_killed_and_reaped() {
-        let left = outside();
-        let pid = pid(&left);
+        let mut program = Command::new("tail");
+        program.args(["-f", "/dev/null"]);
+        let left = worker(program);
+        let pid = left.child.as_ref().expect("a child").id();
         let death = in_time(left.end()).await;
         let signal = death.status.and_then(|status| status.signal());
         assert_eq!(signal, Some(libc::SIGKILL));
         // SIGKILL comes from the host and is not counted as the worker's signal.
         assert_eq!(death.signal(), None);
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    }
-
-    #[tokio::test]
-    async fn dropped_worker_is_killed_and_reaped() {
-        let left = outside();
-        let pid = pid(&left);
-        drop(left);
-        reaped(pid).await;
     }
 
     #[tokio::test]
