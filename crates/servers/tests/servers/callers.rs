@@ -1,10 +1,10 @@
-//! Questions of servers, and their progress and log messages, over pipes.
+//! Questions of servers, and their progress messages, over pipes.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 use callgate_servers::{
-    Caller, Connect, Log, LogLevel, Offers, PageDone, Progress, Refusal, Root, ServerSpec, Servers,
-    Wanted, WantedKind,
+    Caller, Connect, Offers, PageDone, Progress, Refusal, Root, ServerSpec, Servers, Wanted,
+    WantedKind,
 };
 use expect_test::expect;
 use futures::FutureExt as _;
@@ -83,33 +83,12 @@ impl Caller for Able {
         } = progress;
         self.record(format!("{progress} {message:?}"));
     }
-
-    fn logs(&self) -> Option<LogLevel> {
-        Some(LogLevel::Warning)
-    }
-
-    fn log(&self, log: Log<'_>) {
-        self.record(format!("{:?} {:?}", log.level, log.logger));
-    }
 }
 
 fn with(caller: &Arc<Able>, mode: &str) -> ServerSpec {
     let mut spec = odd(mode);
     spec.caller = Arc::clone(caller) as Arc<dyn Caller>;
     spec
-}
-
-#[tokio::test]
-async fn server_requests_are_answered() {
-    let answer = answer(with(&Arc::default(), "asks"), "ask", json!({})).await;
-    expect![[r#"{"elicitation/create":{"action":"accept","content":{"name":"ask of asks"}},"ping":{},"roots/list":{"roots":[{"uri":"file:///1"}]},"sampling/createMessage":{"error":-1}}"#]]
-        .assert_eq(&answer);
-}
-
-#[tokio::test]
-async fn server_requests_without_able_caller_are_declined() {
-    let answer = answer(odd("asks"), "ask", json!({})).await;
-    expect![[r#"{"elicitation/create":{"action":"cancel"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&answer);
 }
 
 #[tokio::test]
@@ -153,19 +132,6 @@ async fn progress_arrives_in_order_before_the_answer() {
         let expected = (1..=1_000).map(|step| format!(r#"{step} Some("step {step}")"#));
         assert_eq!(caller.received(), expected.collect::<Vec<_>>());
     }
-}
-
-#[tokio::test]
-async fn log_messages_reach_the_caller() {
-    let caller = Arc::<Able>::default();
-    let lines = json!({ "lines": 3 });
-    assert_eq!(answer(with(&caller, "logs"), "work", lines).await, "done");
-    let expected = [
-        r#"Warning Some("db")"#,
-        "Warning None",
-        r#"Emergency Some("one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}")"#,
-    ];
-    assert_eq!(caller.received(), expected);
 }
 
 #[tokio::test]

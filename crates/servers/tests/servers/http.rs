@@ -12,7 +12,6 @@ use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::Response;
 use callgate_auth::Source;
 use callgate_servers::{Http, ServerSpec, Transport};
-use futures::StreamExt as _;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -240,34 +239,6 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
         "together" => {
             seen.together.wait().await;
             ok(id, &json!({ "content": [] }))
-        }
-        "modern-asks" if message["params"]["inputResponses"].is_null() => {
-            let wanted = json!({ "who": { "method": "elicitation/create", "params": {} } });
-            ok(
-                id,
-                &json!({ "resultType": "input_required", "requestState": "s", "inputRequests": wanted }),
-            )
-        }
-        "stream-asks" => {
-            let question = json!({ "jsonrpc": "2.0", "id": "q1", "method": "roots/list" });
-            let first = format!("data: {question}\n\n");
-            let asked = answer(r#"{"content":[],"structuredContent":"asked"}"#);
-            let last = format!("data: {asked}\n\n");
-            let seen = Arc::clone(seen);
-            let last = async move {
-                // The answer to the question comes in a POST of its own.
-                let is_answered = || {
-                    let requests = seen.requests.lock().expect("no panic");
-                    requests.iter().any(|it| it.starts_with("POST  "))
-                };
-                while !is_answered() {
-                    tokio::task::yield_now().await;
-                }
-                last
-            };
-            let body = futures::stream::iter([first]).chain(futures::stream::once(last));
-            let body = body.map(Ok::<_, std::io::Error>);
-            reply(200, "text/event-stream", Body::from_stream(body))
         }
         _ => {
             let echo = &message["params"];
@@ -544,16 +515,6 @@ async fn hundred_calls_are_in_flight_together() {
         assert_eq!(said, r#"{"content":[]}"#);
     }
     in_time(servers.shut_down()).await;
-}
-
-#[tokio::test]
-async fn questions_are_answered_in_both_eras() {
-    let said = answer("modern-asks").await;
-    assert!(
-        said.contains(r#""inputResponses":{"who":{"action":"cancel"}}"#),
-        "{said}"
-    );
-    assert_eq!(answer("stream-asks").await, "\"asked\"");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use callgate_auth::Source;
-use callgate_servers::{Connect, ServerSpec, Status, Transport};
+use callgate_servers::{ServerSpec, Status, Transport};
 use expect_test::{Expect, expect};
 
 use crate::support::{answer, in_time, odd, odd_with_env, start, states};
@@ -144,23 +144,6 @@ async fn process_has_only_the_configured_environment() {
     let mut names: Vec<_> = seen.keys().map(String::as_str).collect();
     names.retain(|name| !matches!(*name, "PATH" | "HOME"));
     assert_eq!(names, ["CALLGATE_DEPTH", "GIVEN"]);
-}
-
-#[tokio::test]
-async fn manual_server_starts_when_enabled() {
-    let mut spec = odd("counter");
-    spec.connect = Connect::Manual;
-    let servers = start(vec![spec]).await;
-    let once = serde_json::json!({ "calls": 1 });
-    let call = || crate::support::call(&servers, "counter", "wait", once.clone());
-    let disabled = "the server is disabled; enable it to call it [sent: false]";
-    assert_eq!(call().await, disabled);
-    in_time(servers.enable("counter")).await.expect("it starts");
-    assert_eq!(call().await, r#"{"inFlight":1}"#);
-    let known = in_time(servers.disable("counter")).await;
-    known.expect("it is known");
-    assert_eq!(call().await, disabled);
-    in_time(servers.shut_down()).await;
 }
 
 /// A shell that runs this script, with a secret in its environment.
