@@ -123,31 +123,4 @@ mod tests {
         check(10, 4, 1, "e");
         check(u64::MAX, 4, 2, "");
     }
-
-    #[test]
-    fn diagnostics_beyond_the_limit_are_counted() {
-        let script = Script {
-            text: "export {};\nx\n".to_owned(),
-            line_offset: 1,
-            declarations: "".into(),
-            time: std::time::Duration::ZERO,
-            is_javascript: false,
-            untyped: "".into(),
-        };
-        let error = |pos| Reported {
-            pos,
-            category: 1,
-            text: "Wrong.".to_owned(),
-            ..Reported::default()
-        };
-        let many = (0..20).map(error).chain([error(11)]).collect();
-        let checked = checked(&script, many);
-        assert_eq!((checked.diagnostics.len(), checked.more), (10, 10));
-        let places: Vec<_> = checked
-            .diagnostics
-            .iter()
-            .map(|d| (d.line, d.column))
-            .collect();
-        assert_eq!(places, [(1, 1); 10]);
-    }
 }

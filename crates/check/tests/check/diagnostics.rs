@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use expect_test::{Expect, expect, expect_file};
+use expect_test::{expect, expect_file};
 
 use crate::support;
 
@@ -25,23 +25,6 @@ fn cases() {
     expect_file![path].assert_eq(&out);
 }
 
-#[track_caller]
-fn check(text: &str, expected: Expect) {
-    expected.assert_eq(&support::check(TOOLS, text));
-}
-
-#[test]
-fn columns_are_utf16_units() {
-    check(
-        "const é = '日本😀'; const n: number = '😀';\r\n\t/* 😀 */ nope;\u{2028}  nope2;",
-        expect![[r#"
-            1:25 type `string` is not assignable to type `number`
-            2:11 cannot find name `nope`: neither a tool nor the sandbox has this name
-            3:3 cannot find name `nope2`: neither a tool nor the sandbox has this name
-        "#]],
-    );
-}
-
 #[test]
 fn at_most_ten_are_shown() {
     let said = support::check(TOOLS, &"undefined_name;\n".repeat(14));
@@ -51,11 +34,11 @@ fn at_most_ten_are_shown() {
 
 #[test]
 fn terminal_control_characters_are_escaped() {
-    check(
-        "const x: \"\\u001b[31m\\u202e\" = \"b\"; ({ \"a\\u001bb\": 1 }) satisfies { c: 1 };",
-        expect![[r#"
-            1:7 type `"b"` is not assignable to type `"\u001B[31m�"`
-            1:39 object literal may only specify known properties, and `"a\u001bb"` does not exist in type `{ c: 1; }`
-        "#]],
-    );
+    let script =
+        "const x: \"\\u001b[31m\\u202e\" = \"b\"; ({ \"a\\u001bb\": 1 }) satisfies { c: 1 };";
+    expect![[r#"
+        1:7 type `"b"` is not assignable to type `"\u001B[31m�"`
+        1:39 object literal may only specify known properties, and `"a\u001bb"` does not exist in type `{ c: 1; }`
+    "#]]
+    .assert_eq(&support::check(TOOLS, script));
 }
