@@ -227,18 +227,6 @@ fn collision_is_found_in_the_tools_own_spelling() {
 }
 
 #[test]
-fn alias_is_the_name_without_other_tools() {
-    let (catalog, _) = build(&[("s", tool("get_user")), ("s", tool("get-user"))]);
-    let name = catalog.get("s_get_user_7e0bb0c2").unwrap().name();
-    assert_eq!(
-        (name.aliases, name.tool),
-        (&["s_get_user".to_owned()][..], "get_user")
-    );
-    let (catalog, _) = build(&[("s", tool("get_user"))]);
-    assert!(catalog.get("s_get_user").unwrap().aliases.is_empty());
-}
-
-#[test]
 fn a_name_like_a_function_suggests_it() {
     let entries = [
         ("logging", tool("getLogs")),
@@ -410,18 +398,6 @@ fn unmatched_pattern_suggests_the_right_spelling() {
     for written in ["nothing_like_it", "nothing_*", "*", "", "mcp"] {
         assert_eq!(catalog.suggest_pattern(written), None, "{written}");
     }
-}
-
-#[test]
-fn tools_are_grouped_by_server_in_order() {
-    let entries = [("b", tool("2")), ("a", tool("1")), ("b", tool("1"))];
-    let (catalog, _) = build(&entries);
-    let groups = catalog.by_server().into_iter().map(|(server, tools)| {
-        let functions = tools.iter().map(|tool| tool.function.as_str());
-        (server, functions.collect())
-    });
-    let groups: Vec<(&str, Vec<&str>)> = groups.collect();
-    assert_eq!(groups, [("b", vec!["b_2", "b_1"]), ("a", vec!["a_1"])]);
 }
 
 #[test]

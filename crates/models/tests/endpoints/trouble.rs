@@ -77,18 +77,6 @@ async fn silent_endpoint_times_out() {
 }
 
 #[tokio::test]
-async fn retry_after_beyond_timeout_is_an_error() {
-    let fake = Fake::start([Do::Busy(429, "8")]).await;
-    let endpoint = fake.patient(Api::OpenAi, Duration::from_secs(7));
-    let asked = Embedder::new(endpoint, "minilm", None)
-        .embed(&texts(1))
-        .await;
-    let error = asked.unwrap_err();
-    let expected = "model endpoint ORIGIN: it answered 429 Too Many Requests";
-    assert_eq!(plain(&fake, &error), expected);
-}
-
-#[tokio::test]
 async fn unreachable_endpoint_is_an_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
