@@ -90,20 +90,6 @@ fn unknown_name_error_suggests_the_intended_function() {
 }
 
 #[test]
-fn unlike_name_lists_functions_of_its_server() {
-    check_errors(
-        &ticketing(),
-        "ticketing_weather({});\nticketing_x({});\nticketing_list({});",
-        expect![[r#"
-            error: cannot find name `ticketing_weather`; server "ticketing" has `ticketing_createIssue`, `ticketing_listIssues`
-            error: cannot find name `ticketing_x`; server "ticketing" has `ticketing_createIssue`, `ticketing_listIssues`
-            error: cannot find name `ticketing_list`; did you mean `ticketing_listIssues`?
-            error: 3 type errors; nothing was run
-        "#]],
-    );
-}
-
-#[test]
 fn helpers_of_other_programs_lead_to_those_of_callgate() {
     let bench = ticketing();
     check_errors(
@@ -135,24 +121,16 @@ fn helpers_of_other_programs_lead_to_those_of_callgate() {
 }
 
 #[test]
-fn calls_of_require_are_errors_among_others() {
-    let bench = ticketing();
+fn unlike_names_and_modules_get_advice() {
     check_errors(
-        &bench,
-        "const axios = require('axios');\nfetch('https://example.com');",
+        &ticketing(),
+        "ticketing_weather({});\nticketing_list({});\nBuffer.from(require('path').sep);",
         expect![[r#"
-            error: cannot find name `require`: there are no modules; call tools as global functions
-            error: cannot find name `fetch`: there is no network; call a tool that fetches
-            error: 2 type errors; nothing was run
-        "#]],
-    );
-    check_errors(
-        &bench,
-        "Buffer.from(require('path').sep);",
-        expect![[r#"
+            error: cannot find name `ticketing_weather`; server "ticketing" has `ticketing_createIssue`, `ticketing_listIssues`
+            error: cannot find name `ticketing_list`; did you mean `ticketing_listIssues`?
             error: cannot find name `Buffer.from`: there is no Buffer; use Uint8Array with TextEncoder and TextDecoder, or atob and btoa
             error: cannot find name `require`: there are no modules; call tools as global functions
-            error: 2 type errors; nothing was run
+            error: 4 type errors; nothing was run
         "#]],
     );
 }
