@@ -1,13 +1,11 @@
 //! The type check before a run: its errors, the runs that it stops, and runs where no check can
 //! be made.
 
-use callgate_tests::{Ran, Workbench, demo_ticketing};
+use callgate_tests::{Ran, Workbench};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-fn ticketing() -> Workbench {
-    Workbench::new(json!({ "ticketing": demo_ticketing() }))
-}
+use crate::cli::ticketing;
 
 /// The exit code and all that was printed, with the temporary folder's name out
 /// of it.

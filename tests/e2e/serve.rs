@@ -127,13 +127,3 @@ fn standard_output_carries_frames_only() {
     assert!(host.end().expect("an end").success());
     assert!(host.answers.iter_mut().flatten().next().is_none());
 }
-
-/// A server that takes an hour to start must not look like a slow Callgate.
-#[test]
-fn the_handshake_does_not_wait_for_servers() {
-    let mut silent = odd("silent");
-    silent["startTimeout"] = json!("1h");
-    let bench = Workbench::new(json!({ "silent": silent }));
-    let mut host = Host::start(&bench, &[]).expect("a handshake");
-    assert!(host.end().expect("an end").success());
-}
