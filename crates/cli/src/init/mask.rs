@@ -1,41 +1,39 @@
 //! Hides what may be secrets in the lines of other clients' files before they are shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::entry::reference;
 use super::secrets::Secrets;
 
 /// The mark in place of a secret.
 const HIDDEN: &str = "•••";
 
-/// The values of a file that may be secrets, each with its form for people.
+/// Signs that end a word outside of literals.
+const ENDS: [char; 11] = [' ', '\t', '\n', ',', ';', '(', ')', '[', ']', '<', '>'];
+
+/// The texts of a file, sorted by whether they may be secrets. A literal that is not known, such as
+/// one in a comment, is hidden.
+#[derive(Default)]
 pub struct Mask {
-    hidden: BTreeMap<String, String>,
-    /// The values that are no secrets.
     plain: BTreeSet<String>,
-    /// The values of our entry.
-    ours: BTreeSet<String>,
+    hidden: BTreeSet<String>,
 }
 
 impl Mask {
     /// The mask for a file with these settings, and for an entry of ours that is added to it.
     pub fn new(settings: &Value, ours: &Value) -> Self {
-        let mut mask = Self {
-            hidden: BTreeMap::new(),
-            plain: BTreeSet::new(),
-            ours: BTreeSet::new(),
-        };
-        mask.add_ours(ours);
+        let mut mask = Self::default();
         mask.add("", settings);
+        mask.add_ours(ours);
         mask
     }
 
     fn add_ours(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
-                self.ours.insert(text.clone());
+                self.hidden.remove(text);
+                self.plain.insert(text.clone());
             }
             Value::Array(array) => array.iter().for_each(|it| self.add_ours(it)),
             Value::Object(object) => object.values().for_each(|it| self.add_ours(it)),
@@ -43,16 +41,17 @@ impl Mask {
         }
     }
 
-    /// Adds the secrets in a value that has this key.
+    /// Adds the texts in a value that has this key.
     fn add(&mut self, key: &str, value: &Value) {
         let is_any = |keys: &[&str]| keys.iter().any(|it| key.eq_ignore_ascii_case(it));
         match value {
-            Value::String(text) => self.hide(text, shown(key, text)),
+            Value::String(text) => self.add_text(text, is_plain(format!("--{key}={text}"))),
             Value::Array(array) => {
-                let texts: Vec<String> = array.iter().map(text).collect();
-                let shown = with(|secrets| secrets.arguments("", "", &texts));
-                for (text, shown) in texts.iter().zip(shown) {
-                    self.hide(text, shown);
+                let texts = array.iter().map(|it| it.as_str().unwrap_or_default());
+                let texts: Vec<String> = texts.map(str::to_owned).collect();
+                let kept = Secrets::default().arguments("", "", &texts);
+                for (text, kept) in texts.iter().zip(kept) {
+                    self.add_text(text, kept == *text);
                 }
                 let others = array.iter().filter(|it| !it.is_string());
                 others.for_each(|it| self.add(key, it));
@@ -60,18 +59,17 @@ impl Mask {
             Value::Object(object) => {
                 let is_environment = is_any(&["env", "environment"]);
                 let is_headers = is_any(&["headers", "http_headers"]);
-                for (key, value) in object {
+                for (name, value) in object {
+                    self.plain.insert(name.clone());
+                    let mut secrets = Secrets::default();
                     match value {
                         Value::String(text) if is_environment => {
-                            self.hide(
-                                text,
-                                with(|it| vec![it.environment("", key, text)]).concat(),
-                            );
+                            self.add_text(text, secrets.environment("", name, text) == *text);
                         }
                         Value::String(text) if is_headers => {
-                            self.hide(text, with(|it| vec![it.header("", key, text)]).concat());
+                            self.add_text(text, secrets.header("", name, text) == *text);
                         }
-                        value => self.add(key, value),
+                        value => self.add(name, value),
                     }
                 }
             }
@@ -79,12 +77,13 @@ impl Mask {
         }
     }
 
-    fn hide(&mut self, text: &str, shown: String) {
-        if shown == text {
-            self.plain.insert(shown);
-        } else if !self.ours.contains(text) {
-            self.hidden.insert(text.to_owned(), shown);
-        }
+    fn add_text(&mut self, text: &str, is_plain: bool) {
+        let texts = if is_plain {
+            &mut self.plain
+        } else {
+            &mut self.hidden
+        };
+        texts.insert(text.to_owned());
     }
 
     /// The text of the file for people. Lines stay lines.
@@ -92,13 +91,13 @@ impl Mask {
         let lines = text.split_inclusive('\n');
         let masked: String = lines.map(|line| self.line(line)).collect();
         // A text over several lines, and comments.
-        let long = self.hidden.iter().filter(|(text, _)| text.len() >= 8);
-        long.fold(masked, |masked, (text, shown)| masked.replace(text, shown))
+        let long = self.hidden.iter().filter(|text| text.len() >= 8);
+        long.fold(masked, |masked, text| masked.replace(text, HIDDEN))
     }
 
-    /// A line, with the hidden values in its literals.
+    /// A line, with marks in place of its literals and words that may be secrets.
     fn line(&self, line: &str) -> String {
-        let (mut masked, mut rest, mut key) = (String::new(), line, String::new());
+        let (mut masked, mut rest) = (String::new(), line);
         while let Some(start) = rest.find(['"', '\'']) {
             let (before, quoted) = rest.split_at(start);
             masked += &words(before);
@@ -111,43 +110,23 @@ impl Mask {
                 continue;
             };
             let (literal, after) = quoted.split_at(end);
-            let inner = &literal[1..end - 1];
-            let decoded: String =
-                serde_json::from_str(literal).unwrap_or_else(|_| inner.to_owned());
-            let word = before.trim_end().strip_suffix('=').map(str::trim_end);
-            let word = word.and_then(|it| it.rsplit([' ', '\t', ',', '{', '#', '.']).next());
-            if let Some(word) = word.filter(|word| !word.is_empty()) {
-                word.clone_into(&mut key);
-            }
             let is_key = after.trim_start().starts_with([':', '=']);
-            masked += &if is_key {
-                literal.to_owned()
+            if is_key || self.shows(literal) {
+                masked += literal;
             } else {
-                self.literal(literal, &key, &decoded)
-            };
-            if is_key {
-                key = decoded;
+                let quote = &literal[..1];
+                masked += &format!("{quote}{HIDDEN}{quote}");
             }
             rest = after;
         }
         masked + &words(rest)
     }
 
-    /// A literal, given with its key and its decoded text.
-    fn literal(&self, literal: &str, key: &str, decoded: &str) -> String {
-        let shown = match self.hidden.get(decoded) {
-            Some(shown) => shown.clone(),
-            None if self.ours.contains(decoded) || self.plain.contains(decoded) => {
-                return literal.to_owned();
-            }
-            // In a comment.
-            None => shown(key, decoded),
-        };
-        if shown == decoded {
-            return literal.to_owned();
-        }
-        let quote = &literal[..1];
-        format!("{quote}{}{quote}", shown.escape_debug())
+    /// True if a literal, given with its quotes, is no secret.
+    fn shows(&self, literal: &str) -> bool {
+        let inner = &literal[1..literal.len() - 1];
+        let decoded = serde_json::from_str(literal).unwrap_or_else(|_| inner.to_owned());
+        decoded.is_empty() || self.plain.contains(&decoded) && !self.hidden.contains(&decoded)
     }
 }
 
@@ -166,44 +145,22 @@ fn end_of(quoted: &str) -> Option<usize> {
     None
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-/// A text that has this key, with marks in place of secrets.
-fn shown(key: &str, text: &str) -> String {
-    if key.is_empty() {
-        return words(text);
-    }
-    let argument = format!("--{key}={text}");
-    let shown = with(|secrets| secrets.arguments("", "", &[argument])).concat();
-    let value = shown.strip_prefix(&format!("--{key}="));
-    value.map_or(shown.clone(), str::to_owned)
+/// True if an argument of a command holds no secret.
+fn is_plain(argument: String) -> bool {
+    let arguments = [argument];
+    Secrets::default().arguments("", "", &arguments) == arguments
 }
 
 /// A text outside of literals, with marks in place of words that look like tokens.
 fn words(text: &str) -> String {
-    let words = text.split_inclusive([' ', '\t', '\n', ',', ';', '(', ')', '[', ']', '<', '>']);
-    let words: Vec<String> = words.map(str::to_owned).collect();
-    // Each by itself: after a flag, a word would be its value.
-    let shown = words.iter().map(|word| {
-        let end = word.trim_end_matches([' ', '\t', '\n', ',', ';', '(', ')', '[', ']', '<', '>']);
-        let shown = with(|secrets| secrets.arguments("", "", &[end.to_owned()])).concat();
-        format!("{shown}{}", &word[end.len()..])
+    let words = text.split_inclusive(ENDS).map(|word| {
+        // Each by itself: after a flag, a word would be its value.
+        let bare = word.trim_end_matches(ENDS);
+        let end = word.strip_prefix(bare).unwrap_or_default();
+        let is_plain = is_plain(bare.to_owned());
+        format!("{}{end}", if is_plain { bare } else { HIDDEN })
     });
-    shown.collect()
-}
-
-/// The texts that `hide` gives, with marks in place of its new references.
-fn with(hide: impl FnOnce(&mut Secrets) -> Vec<String>) -> Vec<String> {
-    let mut secrets = Secrets::default();
-    let mut texts = hide(&mut secrets);
-    for text in &mut texts {
-        for (name, _) in secrets.iter() {
-            *text = text.replace(&reference(name), HIDDEN);
-        }
-    }
-    texts
+    words.collect()
 }
 
 #[cfg(test)]
@@ -226,7 +183,7 @@ mod tests {
             for hidden in ["quiet-word", "sunrise", "ird", "k1", "hush"] {
                 assert!(!shown.contains(hidden), "{hidden}: {shown}");
             }
-            for kept in ["Ayu", "npx", "debug", "https://b.example/mcp?key=", "PLAIN"] {
+            for kept in ["Ayu", "npx", "debug", "PLAIN"] {
                 assert!(shown.contains(kept), "{kept}: {shown}");
             }
             assert_eq!(shown.lines().count(), text.lines().count());
