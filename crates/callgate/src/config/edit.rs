@@ -1,9 +1,9 @@
 //! Adds rules to a configuration file, and keeps the rest of it: comments, layout, mode, owner.
 
 use std::fmt::Display;
-use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _, read_to_string};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
@@ -51,7 +51,7 @@ pub enum EditError {
 ///
 /// [`EditError`]; nothing has been written then.
 pub fn allow(path: &Path, rules: &[String]) -> Result<(), EditError> {
-    rewrite(path, false, |old| with_rules(old, rules))
+    rewrite(path, |old| with_rules(old, rules))
 }
 
 /// Checks that a configuration file takes rules, as [`allow`] does. The file is not changed.
@@ -60,22 +60,20 @@ pub fn allow(path: &Path, rules: &[String]) -> Result<(), EditError> {
 ///
 /// The error of `allow`, as far as that does not depend on the rules.
 pub fn takes_rules(path: &Path) -> Result<(), EditError> {
-    rewrite(path, false, |old| {
+    rewrite(path, |old| {
         with_rules(old, &["\"rule\"".to_owned()])?;
         Ok::<_, String>(old.to_owned())
     })
 }
 
 /// Replaces the text of a configuration file, also of another client's, by the result of `change`, at
-/// once and with its owner and mode; if it `is_private`, only its owner can read it then. A file
-/// whose text stays the same is not written.
+/// once and with its owner and mode. A file whose text stays the same is not written.
 ///
 /// # Errors
 ///
 /// [`EditError`]; nothing has been written then.
 pub fn rewrite<E: Display>(
     path: &Path,
-    is_private: bool,
     change: impl FnOnce(&str) -> Result<String, E>,
 ) -> Result<(), EditError> {
     let file = shown(path);
@@ -107,12 +105,9 @@ pub fn rewrite<E: Display>(
         reason: reason.to_string(),
     })?;
     let after = beside(&path, new.as_bytes(), &metadata).map_err(failed)?;
-    let mode = metadata.mode() & if is_private { 0o700 } else { 0o7777 };
-    let set = after
-        .as_file()
-        .set_permissions(Permissions::from_mode(mode));
+    let set = after.as_file().set_permissions(metadata.permissions());
     set.map_err(failed)?;
-    if new == old && mode == metadata.mode() & 0o7777 {
+    if new == old {
         return Ok(());
     }
     if callgate_files::read_text(&path, MAX_BYTES).map_err(failed)? != old {

@@ -136,7 +136,7 @@ pub async fn execute(
     agree_to(&differences, &files, dialogue, args).await?;
     for edit in &changed {
         let change = |old: &str| edit.apply(client, old).map_err(|error| error.to_string());
-        write(folders, &edit.file, false, change)?;
+        write(folders, &edit.file, change)?;
     }
     print::out(&format!("wrote {files}\n"))?;
     warn(&notes);
@@ -359,41 +359,32 @@ pub fn target(folders: &Folders, file: &Path, is_of_project: bool) -> anyhow::Re
 
 /// Writes what `change` makes of a file's text, and creates the file and its folder if necessary.
 ///
-/// The old file is kept as the first of `FILE.bak`, `FILE.bak2`, … that does not exist. If the
-/// file `is_private`, other users can read neither of them.
+/// The old file is kept as the first of `FILE.bak`, `FILE.bak2`, … that does not exist.
 pub fn write(
     folders: &Folders,
     file: &Path,
-    is_private: bool,
     change: impl FnOnce(&str) -> Result<String, String>,
 ) -> anyhow::Result<()> {
     let shown = folders.shown(file);
     if file.symlink_metadata().is_err() {
         let text = change("").map_err(anyhow::Error::msg)?;
-        // A configuration that others may write is refused.
-        let mode = if is_private { 0o600 } else { 0o644 };
         let made = std::fs::create_dir_all(file.parent().unwrap_or(file));
-        let written = made.and_then(|()| create(file, mode, text.as_bytes()));
+        // A configuration that others may write is refused.
+        let written = made.and_then(|()| create(file, 0o644, text.as_bytes()));
         written.with_context(|| format!("{shown} cannot be written"))?;
         return crate::trust::accept(file, &text);
     }
     let name = file.display();
     let numbered = (2..).map(|number| format!("{name}.bak{number}"));
-    let mut backups = [format!("{name}.bak")]
-        .into_iter()
-        .chain(numbered)
-        .map(PathBuf::from);
-    let is_free = |backup: &PathBuf| backup.symlink_metadata().is_err();
-    let backup = backups
-        .find(is_free)
-        .context("there is no free name for a backup")?;
+    let mut backups = std::iter::once(format!("{name}.bak")).chain(numbered);
+    let backup = backups.find(|backup| Path::new(backup).symlink_metadata().is_err());
+    let backup = PathBuf::from(backup.context("there is no free name for a backup")?);
     let kept = folders.shown(&backup);
-    let old = callgate_files::read(file, MAX_BYTES);
-    let old = old.with_context(|| format!("{shown} cannot be read"))?;
-    let mode = file.metadata()?.mode() & if is_private { 0o600 } else { 0o777 };
-    let written = create(&backup, mode, &old);
+    let old = callgate_files::read_with_metadata(file, MAX_BYTES);
+    let (old, metadata) = old.with_context(|| format!("{shown} cannot be read"))?;
+    let written = create(&backup, metadata.mode() & 0o777, &old);
     written.with_context(|| format!("{kept} cannot be written"))?;
-    callgate::config::rewrite(file, is_private, change).map_err(anyhow::Error::msg)?;
+    callgate::config::rewrite(file, change).map_err(anyhow::Error::msg)?;
     print::out(&format!("the old {shown} is kept as {kept}\n"))
 }
 

@@ -112,7 +112,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         head.insert("store".to_owned(), json!({ "bodies": bodies }));
     }
     let text = text(&entries, Some(permissions), head);
-    install::write(folders, &file, false, |_| Ok(text.clone()))?;
+    install::write(folders, &file, |_| Ok(text.clone()))?;
     trust::accept(&file, &text)?;
     let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
     let names = one_line(&names.join(", "), usize::MAX);

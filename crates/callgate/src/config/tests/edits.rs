@@ -127,7 +127,7 @@ fn edits_fail_if_the_file_changed_meanwhile() {
     let path = folder.path().join("callgate.json");
     std::fs::write(&path, "{}").expect("file");
     let other = "{ \"permissions\": { \"deny\": [\"*\"] } }";
-    let refused = rewrite(&path, false, |old| {
+    let refused = rewrite(&path, |old| {
         std::fs::write(&path, other).expect("file");
         with_rules(old, &[RULE.to_owned()])
     });
