@@ -38,7 +38,6 @@ pub fn path_here() -> anyhow::Result<Option<PathBuf>> {
 pub struct FoundConfig {
     /// Without settings if the file is not accepted and names an environment file.
     loaded: Loaded,
-    store: Option<TrustStore>,
     /// The reason why the file needs acceptance; `None` if it is accepted.
     review: Option<Review>,
 }
@@ -52,8 +51,7 @@ impl FoundConfig {
 
     fn read(path: &Path, sources: &Sources) -> anyhow::Result<Self> {
         let mut loaded = Loaded::outline(path)?;
-        let store = TrustStore::of_user();
-        let review = match &store {
+        let review = match TrustStore::of_user() {
             Some(store) => store.review(&loaded.config.path, &loaded.effects),
             None => Some(Review::New),
         };
@@ -68,11 +66,7 @@ impl FoundConfig {
         if path.ends_with(".mcp.json") {
             turn_off_refused(&mut loaded.config);
         }
-        Ok(Self {
-            loaded,
-            store,
-            review,
-        })
+        Ok(Self { loaded, review })
     }
 
     /// Returns the configuration if it is accepted, or if the person at the terminal accepts it now.
@@ -97,14 +91,6 @@ impl FoundConfig {
         match &again.review {
             Some(review) => bail!(NotAccepted(again.refusal(review))),
             None => Ok(again.loaded),
-        }
-    }
-
-    /// The path of the nearest file, after its acceptance.
-    pub async fn accepted_path(sources: &Sources) -> anyhow::Result<Option<PathBuf>> {
-        match Self::look(sources)? {
-            Some(found) => Ok(Some(found.accepted(sources).await?.config.path)),
-            None => Ok(None),
         }
     }
 
@@ -138,8 +124,7 @@ impl FoundConfig {
 
     /// Shows the settings, asks whether to accept them, and records the acceptance.
     async fn ask(&self, review: &Review) -> anyhow::Result<bool> {
-        let store = self.store.as_ref();
-        let store = store.context(NO_STATE)?;
+        let store = TrustStore::of_user().context(NO_STATE)?;
         let path = one_line(&self.loaded.config.path.display().to_string(), usize::MAX);
         let (head, part, lines) = match review {
             Review::Changed(lines) => (

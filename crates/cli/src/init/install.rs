@@ -292,7 +292,10 @@ async fn served_config(sources: &Sources, client: Client) -> anyhow::Result<Path
     let config = match &sources.config {
         Some(path) => Some(std::path::absolute(path)?),
         // An entry that names the file uses it without a question.
-        None => FoundConfig::accepted_path(sources).await?,
+        None => match FoundConfig::look(sources)? {
+            Some(found) => Some(found.accepted(sources).await?.config.path),
+            None => None,
+        },
     };
     let config = config.filter(|path| is_named || !path.ends_with(".mcp.json"));
     config.with_context(|| {
