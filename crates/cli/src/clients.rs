@@ -260,16 +260,17 @@ impl Folders {
         file.starts_with(&self.project) && self.home.as_ref() != Some(&self.project)
     }
 
-    /// A path for people: from the project's folder, or with `~`.
+    /// A path for people and for settings: from the project's folder, or with `~`.
     pub fn shown(&self, path: &Path) -> String {
-        let in_home = self
-            .home
-            .as_ref()
-            .and_then(|home| path.strip_prefix(home).ok());
-        match (path.strip_prefix(&self.project), in_home) {
-            (Ok(path), _) => path.display().to_string(),
-            (_, Some(path)) => format!("~/{}", path.display()),
-            _ => path.display().to_string(),
+        if self.is_of_project(path)
+            && let Ok(below) = path.strip_prefix(&self.project)
+        {
+            return below.display().to_string();
+        }
+        let home = self.home.as_ref();
+        match home.and_then(|home| path.strip_prefix(home).ok()) {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
         }
     }
 }

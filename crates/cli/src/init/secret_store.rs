@@ -2,7 +2,7 @@
 //! configuration itself if the person says that a value is no secret.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use callgate::faces::{has_keyring, store_in_keyring};
 use callgate_text::one_line;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 
 use super::entry::{Entry, reference};
 use super::secrets::Secrets;
@@ -40,7 +41,7 @@ enum Place {
 }
 
 /// Each place with the letter and the word of its answer, and its text in the prompt.
-const PLACES: &[(Place, &str, &str, &str)] = &[
+const PLACES: [(Place, &str, &str, &str); 4] = [
     (Place::Keyring, "k", "keyring", "[k] keyring"),
     (Place::File, "f", "file", "[f] file"),
     (
@@ -96,8 +97,8 @@ impl SecretStore {
                 // The configuration would replace a part of it.
                 Place::Plain => !secret.value.contains("${"),
             };
-            let places = PLACES.iter().map(|(place, ..)| *place);
-            let offered: Vec<Place> = places.filter(is_offered).collect();
+            let mut offered = PLACES.map(|(place, ..)| place).to_vec();
+            offered.retain(is_offered);
             let place = match for_rest.filter(|place| offered.contains(place)) {
                 Some(place) => place,
                 None => {
@@ -146,7 +147,7 @@ impl SecretStore {
             let entries = entries.iter_mut().map(|(_, it)| &mut it.entry);
             match place {
                 Place::Keyring => {
-                    let account = self.account(name);
+                    let account = format!("{}/{name}", self.name);
                     let stored = store_in_keyring(SERVICE, &account, &secret.value).await;
                     stored.with_context(|| format!("{name} cannot be stored in the keyring"))?;
                     print::out(&format!(
@@ -162,7 +163,7 @@ impl SecretStore {
         match &self.file {
             Some(file) if values != EnvFile::default() => {
                 write(file, values, folders)?;
-                Ok(Some(below_home(file, folders)))
+                Ok(Some(folders.shown(file)))
             }
             _ => Ok(None),
         }
@@ -171,10 +172,6 @@ impl SecretStore {
     /// True if the value of a variable is in the file.
     pub fn has_in_file(&self, name: &str) -> bool {
         self.places.get(name) == Some(&Place::File)
-    }
-
-    fn account(&self, name: &str) -> String {
-        format!("{}/{name}", self.name)
     }
 }
 
@@ -276,15 +273,6 @@ fn put_plain(entry: &mut Value, name: &str, value: &str) {
     }
 }
 
-/// The path as `envFile` has it: with `~/` for the home folder.
-fn below_home(file: &Path, folders: &Folders) -> String {
-    let home = folders.path("~/");
-    match home.and_then(|home| file.strip_prefix(home).ok()) {
-        Some(below) => format!("~/{}", below.display()),
-        None => file.display().to_string(),
-    }
-}
-
 /// Adds values to the file.
 fn write(file: &Path, values: EnvFile, folders: &Folders) -> anyhow::Result<()> {
     let shown = folders.shown(file);
@@ -294,31 +282,22 @@ fn write(file: &Path, values: EnvFile, folders: &Folders) -> anyhow::Result<()> 
     }
     all.add(values);
     let folder = file.parent().unwrap_or(file);
-    let real = private_folder(folder);
+    let mut new = std::fs::DirBuilder::new();
+    let made = new.recursive(true).mode(0o700).create(folder);
+    let real = made.and_then(|()| folder.canonicalize());
     let real = real.with_context(|| format!("{} cannot be made", folders.shown(folder)))?;
     if folders.is_of_project(&real) {
         bail!("{shown} leads into this project; nothing was written; remove the link");
     }
-    let written = replace(file, folder, &all.text());
+    // Other users have no access to temporary files.
+    let written = NamedTempFile::new_in(folder).and_then(|mut new| {
+        new.write_all(all.text().as_bytes())?;
+        new.as_file().sync_all()?;
+        new.persist(file)?;
+        Ok(())
+    });
     written.with_context(|| format!("{shown} cannot be written"))?;
     print::out(&format!("wrote {shown}, which only you can read\n"))
-}
-
-/// Makes a folder that is closed to other users, and returns its path without links.
-fn private_folder(folder: &Path) -> io::Result<PathBuf> {
-    let mut new = std::fs::DirBuilder::new();
-    new.recursive(true).mode(0o700).create(folder)?;
-    folder.canonicalize()
-}
-
-/// Replaces a file by one that its owner alone can read.
-fn replace(file: &Path, folder: &Path, text: &str) -> io::Result<()> {
-    // Other users have no access to temporary files.
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    new.persist(file)?;
-    Ok(())
 }
 
 #[cfg(test)]
