@@ -98,30 +98,28 @@ impl ClientEntry {
         kinds.any(|kind| kind.eq_ignore_ascii_case("sse"))
     }
 
-    /// The variables for the program, without secrets.
-    fn environment(&mut self, server: &str, secrets: &mut Secrets) -> BTreeMap<String, String> {
+    /// Makes `env` complete and free of secrets.
+    fn finish_environment(&mut self, server: &str, secrets: &mut Secrets) {
         for (name, value) in &mut self.env {
             *value = secrets.environment(server, name, value);
         }
-        for name in std::mem::take(&mut self.env_vars) {
-            self.env.insert(name.clone(), reference(&name));
+        for name in &self.env_vars {
+            self.env.insert(name.clone(), reference(name));
         }
-        std::mem::take(&mut self.env)
     }
 
-    /// The headers for the server, without secrets.
-    fn headers(&mut self, server: &str, secrets: &mut Secrets) -> BTreeMap<String, String> {
+    /// Makes `headers` complete and free of secrets.
+    fn finish_headers(&mut self, server: &str, secrets: &mut Secrets) {
         for (name, value) in &mut self.headers {
             *value = secrets.header(server, name, value);
         }
-        for (name, from) in std::mem::take(&mut self.env_http_headers) {
-            self.headers.insert(name, reference(&from));
+        for (name, from) in &self.env_http_headers {
+            self.headers.insert(name.clone(), reference(from));
         }
         if let Some(from) = &self.bearer_token_env_var {
             let bearer = format!("Bearer {}", reference(from));
             self.headers.insert("Authorization".to_owned(), bearer);
         }
-        std::mem::take(&mut self.headers)
     }
 
     /// `startTimeout` and `callTimeout`, each `None` if the client sets no limit.
@@ -159,14 +157,14 @@ pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
     let mut entry = match (command, theirs.url.take()) {
         (Some((program, mut args)), _) => {
             args.append(&mut theirs.args);
-            let env = theirs.environment(server, secrets);
+            theirs.finish_environment(server, secrets);
             let args = secrets.arguments(server, &program, &args);
             let program = secrets.program(&program);
-            json!({ "command": program, "args": args, "env": env, "cwd": theirs.cwd })
+            json!({ "command": program, "args": args, "env": theirs.env, "cwd": theirs.cwd })
         }
         (None, Some(url)) => {
-            let headers = theirs.headers(server, secrets);
-            json!({ "url": secrets.url(server, &url), "headers": headers })
+            theirs.finish_headers(server, secrets);
+            json!({ "url": secrets.url(server, &url), "headers": theirs.headers })
         }
         (None, None) => return Err("it has neither a command nor an address".to_owned()),
     };
@@ -215,20 +213,15 @@ fn split(command: &str) -> Result<(String, Vec<String>), String> {
 /// A text that is equal for equal servers. Clients may have different limits of time for one.
 pub fn identity(found: &Found) -> String {
     let mut secrets = Secrets::default();
-    let Ok(Entry {
-        mut entry,
-        only,
-        without,
-        ..
-    }) = convert(found, &mut secrets)
-    else {
+    let Ok(mut ours) = convert(found, &mut secrets) else {
         return Value::from(found.entry.clone()).to_string();
     };
-    if let Value::Object(entry) = &mut entry {
+    if let Value::Object(entry) = &mut ours.entry {
         entry.retain(|key, _| key != "startTimeout" && key != "callTimeout");
     }
     let values = secrets.iter().map(|(name, it)| json!([name, it.value]));
-    let identity = json!([entry, values.collect::<Vec<Value>>(), only, without]);
+    let values: Vec<Value> = values.collect();
+    let identity = json!([ours.entry, values, ours.only, ours.without]);
     identity.to_string().replace("${env:", "${")
 }
 
@@ -256,13 +249,6 @@ fn texts(client: Client, value: Value) -> Value {
 
 /// The text with its references to variables in Callgate's form.
 fn references(client: Client, text: &str) -> String {
-    const KNOWN: [&str; 5] = [
-        "workspaceFolder",
-        "workspaceFolderBasename",
-        "userHome",
-        "pathSeparator",
-        "/",
-    ];
     let mut changed = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -272,8 +258,8 @@ fn references(client: Client, text: &str) -> String {
             let default = reference.find(":-").unwrap_or(reference.len());
             let (name, default) = reference.split_at(default);
             let name = name.strip_prefix("env:").unwrap_or(name);
-            // For `${input:token}`, VS Code asks a person.
-            changed += &if KNOWN.contains(&reference) || variable(name) == name.to_uppercase() {
+            // For `${input:token}`, VS Code asks a person; `${/}` is its separator of paths.
+            changed += &if reference == "/" || variable(name) == name.to_uppercase() {
                 format!("${{{reference}}}")
             } else {
                 let name = name.rsplit(':').next().unwrap_or(name);
