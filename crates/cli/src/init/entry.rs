@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::read::Found;
-use super::secrets::{Secrets, is_token, variable};
+use super::secrets::{Secrets, variable};
+use super::suspicion::is_token;
 use super::usual;
 use crate::clients::Client;
 

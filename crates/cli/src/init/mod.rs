@@ -8,6 +8,7 @@ mod program;
 mod read;
 mod secret_store;
 mod secrets;
+mod suspicion;
 mod taken;
 mod untrusted;
 mod usual;
