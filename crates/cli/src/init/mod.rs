@@ -1,6 +1,7 @@
 //! `callgate init`: makes a configuration from the servers of other MCP clients, and adds Callgate
 //! to a client's configuration.
 
+mod choice;
 mod entry;
 mod install;
 mod mask;
@@ -18,20 +19,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, LeftOut};
+use callgate::config::Config;
 use callgate::faces::function_prefix;
 use callgate::settings::CheckMode;
 use callgate::{Gate, ToolInfo};
-use callgate_text::{harmless, one_line, shell_word};
-use clap::ValueEnum as _;
+use callgate_text::{one_line, shell_word};
 use serde_json::{Map, Value, json};
 
 use crate::args::InitArgs;
-use crate::clients::{Client, Folders};
+use crate::clients::Folders;
 use crate::dialogue::Dialogue;
 use crate::doctor::Checkup;
 use crate::setup::{self, Flags, Sources};
-use crate::{print, progress, terminal, trust};
+use crate::{print, progress, trust};
+use choice::{candidates, chosen, nothing_found};
 use entry::{Entry, reference};
 use read::Found;
 use secret_store::SecretStore;
@@ -147,15 +148,6 @@ async fn begin(args: &InitArgs) -> anyhow::Result<Option<Dialogue>> {
     Ok(dialogue)
 }
 
-/// The servers of other clients, each once. Warns about files that were not read.
-fn candidates(folders: &Folders, args: &InitArgs) -> Vec<Found> {
-    let (found, unread) = read::servers(folders, &args.from);
-    for unread in unread {
-        print::warning(&one_line(&unread, usize::MAX));
-    }
-    named_once(found, folders)
-}
-
 /// True if tools that say they only read may be called without a question.
 async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyhow::Result<bool> {
     let dialogue = match (&args.read_only, dialogue) {
@@ -219,161 +211,6 @@ async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Resul
     let next = if checkup.ok { next } else { otherwise };
     print::out(&format!("\nnext: {next}\n"))?;
     Ok(0)
-}
-
-/// The message if no client has a server.
-fn nothing_found(folders: &Folders, from: &[Client]) -> String {
-    let clients = Client::value_variants().iter();
-    let mut text = String::from("no MCP server was found in these files:\n");
-    for client in clients.filter(|it| from.is_empty() || from.contains(it)) {
-        let files = client.files().iter();
-        let files = files.filter_map(|path| Some(folders.shown(&folders.path(path)?)));
-        let files: Vec<String> = files.collect();
-        let more = match files.len() {
-            0 | 1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
-        let first = files.first().map_or("", String::as_str);
-        text += &format!("  {}: {first}{more}\n", client.name());
-    }
-    text + "write a callgate.json, such as\n  \
-            { \"mcpServers\": { \"time\": { \"command\": \"uvx\", \"args\": [\"mcp-server-time\"] } } }"
-}
-
-/// The servers, each once. Different servers with the same name get a number.
-fn named_once(found: Vec<Found>, folders: &Folders) -> Vec<Found> {
-    // The place that counts for a server of several clients.
-    let rank = |it: &Found| (is_in_use(it), !folders.is_of_project(&it.file));
-    let mut once: Vec<(String, String, Found)> = Vec::new();
-    for mut server in found {
-        let (name, identity) = (server.name.clone(), entry::identity(&server));
-        let is_same = |(its_name, its_identity, _): &&mut (String, String, Found)| {
-            *its_name == name && *its_identity == identity
-        };
-        if let Some((.., known)) = once.iter_mut().find(is_same) {
-            if rank(&server) > rank(known) {
-                server.name.clone_from(&known.name);
-                server.also_in = std::mem::take(&mut known.also_in);
-                std::mem::swap(known, &mut server);
-            }
-            if !known.also_in.contains(&server.client) {
-                known.also_in.push(server.client);
-            }
-            continue;
-        }
-        let mut number = 2;
-        while once.iter().any(|(.., it)| it.name == server.name) {
-            server.name = format!("{name}-{number}");
-            number += 1;
-        }
-        once.push((name, identity, server));
-    }
-    once.into_iter().map(|(.., server)| server).collect()
-}
-
-/// The servers that the person or the flags choose.
-async fn chosen(
-    all: &[Found],
-    folders: &Folders,
-    args: &InitArgs,
-    dialogue: &mut Option<Dialogue>,
-) -> anyhow::Result<Vec<Found>> {
-    for name in &args.servers {
-        if !all.iter().any(|it| it.name == *name) {
-            let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
-            bail!(
-                "no server is named {name:?}; there are: {}",
-                names.join(", ")
-            );
-        }
-    }
-    match dialogue {
-        Some(dialogue) => {
-            dialogue.show(&listing(all, folders)).await?;
-            chosen_by_person(all, dialogue).await
-        }
-        None => {
-            let chosen = chosen_by_flags(all, folders, args);
-            let is_named = !args.servers.is_empty();
-            let shown = if is_named { &chosen[..] } else { all };
-            print::out(&harmless(&listing(shown, folders)))?;
-            Ok(chosen)
-        }
-    }
-}
-
-/// The servers in numbered lines, each with its entry.
-fn listing(all: &[Found], folders: &Folders) -> String {
-    let mut text = String::from("┌ MCP servers of other clients:\n");
-    for (index, server) in all.iter().enumerate() {
-        let also = server.also_in.iter().filter(|it| **it != server.client);
-        let also: Vec<&str> = also.map(|it| it.name()).collect();
-        let also = match &also[..] {
-            [] => String::new(),
-            clients => format!("; also in {}", clients.join(", ")),
-        };
-        let mut line = format!(
-            "{} {}  ({}, {}{also})",
-            index + 1,
-            one_line(&server.name, SHOWN),
-            server.client.name(),
-            one_line(&folders.shown(&server.file), SHOWN)
-        );
-        if let Some(project) = &server.project {
-            line += &format!(" of project {}", one_line(project, SHOWN));
-        }
-        if server.is_unapproved {
-            line += " not approved in Claude Code";
-        } else if server.is_off {
-            line += " turned off";
-        }
-        let entry = one_line(&entry::shown(server), usize::MAX);
-        text += &format!("├ {line}\n│   {entry}\n");
-    }
-    text
-}
-
-/// True if the client uses the server here. Others are chosen by number or name only.
-fn is_in_use(server: &Found) -> bool {
-    !server.is_off && server.project.is_none()
-}
-
-/// The servers that `--server` names, else those in use that are in the person's own files.
-fn chosen_by_flags(all: &[Found], folders: &Folders, args: &InitArgs) -> Vec<Found> {
-    let servers = all.iter();
-    if !args.servers.is_empty() {
-        let named = servers.filter(|it| args.servers.contains(&it.name));
-        return named.cloned().collect();
-    }
-    // Files of the project may be another author's, so --yes does not include them.
-    let (unseen, taken): (Vec<&Found>, Vec<&Found>) = servers
-        .filter(|it| is_in_use(it) || it.is_unapproved && it.project.is_none())
-        .partition(|it| it.is_unapproved || folders.is_of_project(&it.file));
-    if !unseen.is_empty() {
-        let names: Vec<&str> = unseen.iter().map(|it| it.name.as_str()).collect();
-        print::warning(&format!(
-            "servers of the project's own files are left out: {}; look at them, and name them with \
-             --server",
-            one_line(&names.join(", "), usize::MAX)
-        ));
-    }
-    taken.into_iter().cloned().collect()
-}
-
-/// The servers that the person at the terminal chooses.
-async fn chosen_by_person(all: &[Found], dialogue: &mut Dialogue) -> anyhow::Result<Vec<Found>> {
-    let numbers = format!("numbers from 1 to {}", all.len());
-    let prompt = "take which? [all] that are in use here  [1 2] those, by number  [n] none";
-    let read = |answer: &str| match answer {
-        "all" => Some(all.iter().filter(|it| is_in_use(it)).cloned().collect()),
-        "n" | "none" => Some(Vec::new()),
-        numbers => terminal::numbered(numbers, all),
-    };
-    let chosen: Vec<Found> = dialogue.ask(prompt, &["all", &numbers, "n"], read).await?;
-    if chosen.is_empty() {
-        bail!("no server was chosen; nothing was written");
-    }
-    Ok(chosen)
 }
 
 /// The entries of the servers, each with its name. Warns about what is left out.
@@ -442,15 +279,13 @@ fn tried(
         if config.servers.iter().any(|server| server.name == *name) {
             return true;
         }
-        let about = config.left_out.iter().filter(|it| it.server == *name);
-        let (unset, wrong): (Vec<&LeftOut>, Vec<&LeftOut>) = about.partition(|it| it.is_unset);
+        let mut about = config.left_out.iter().filter(|it| it.server == *name);
+        let wrong = about.clone().find(|it| !it.is_unset);
         // A server whose only problem is an unset variable stays: it may be set later.
-        if wrong.is_empty() && !unset.is_empty() {
+        if wrong.is_none() && about.next().is_some() {
             return true;
         }
-        let reason = wrong
-            .first()
-            .map_or("its name or entry is wrong", |it| &it.problem.message);
+        let reason = wrong.map_or("its name or entry is wrong", |it| &it.problem.message);
         let (name, reason) = (one_line(name, SHOWN), one_line(reason, usize::MAX));
         print::warning(&format!("server {name} is left out: {reason}"));
         false
