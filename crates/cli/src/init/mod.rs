@@ -125,14 +125,8 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         format!(" --config {}", shell_word(&path))
     });
     let flag = flag.unwrap_or_default();
-    // Read as the next command reads it.
-    let sources = Sources {
-        skills: Vec::new(),
-        enable: Vec::new(),
-        ..sources.clone()
-    };
     let [next, otherwise] = ["tools", "doctor"].map(|command| format!("callgate{flag} {command}"));
-    finish(&sources, &next, &format!("{set}{otherwise}")).await
+    finish(sources, &next, &format!("{set}{otherwise}")).await
 }
 
 /// Starts the dialogue. `None` if the flags answer all questions; an error if nothing does.
