@@ -1,4 +1,4 @@
-//! `callgate init`, on made-up homes with the files of other clients.
+//! The servers that `callgate init` finds, on made-up homes with the files of other clients.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::pty::at_terminal_with;
 const SECRET: &str = "ghp_0123456789abcdefSECRET";
 
 /// A file with one server.
-const ONE: &str = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
+pub const ONE: &str = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
 
 /// A person with a home and a project.
 pub struct Person {
@@ -70,7 +70,7 @@ impl Person {
     }
 
     /// The names of the servers in the configuration that was written.
-    fn servers(&self) -> Vec<String> {
+    pub fn servers(&self) -> Vec<String> {
         let config = self.config();
         let servers = config["mcpServers"].as_object().expect("servers");
         servers.keys().cloned().collect()
@@ -85,7 +85,7 @@ impl Person {
 }
 
 /// Each client's configuration file, in the client's own format.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 18] = [
     (
         "~/.claude.json",
         r#"{ "numStartups": 3, "mcpServers": { "tickets": { "type": "stdio", "command": "TICKETING",
@@ -106,9 +106,11 @@ const FILES: [(&str, &str); 11] = [
     ),
     (
         ".vscode/mcp.json",
-        "\u{feff}{\n  // The servers.\n  \"inputs\": [{ \"id\": \"cg-key\", \"type\": \"promptString\" }],\n  \
+        "\u{feff}{\n  // The servers.\n  \"inputs\": [{ \"id\": \"cg-key\", \"type\": \"promptString\" },\n  \
+         { \"id\": \"cg-zone\", \"type\": \"promptString\", \"default\": \"eu-north-1\" }],\n  \
          \"servers\": { \"code\": { \"type\": \"stdio\", \"command\": \"LOGGING\", \
-         \"env\": { \"KEY\": \"${input:cg-key}\" }, }, },\n}\n",
+         \"envFile\": \".env\", \"env\": { \"KEY\": \"${input:cg-key}\", \
+         \"ZONE\": \"v1/${input:cg-zone}\" }, }, },\n}\n",
     ),
     (
         "~/.config/Code/User/profiles/-7a1b/mcp.json",
@@ -128,7 +130,7 @@ const FILES: [(&str, &str); 11] = [
     (
         "~/.gemini/settings.json",
         r#"{ "theme": "Dark", "mcpServers": { "gem": { "command": "TICKETING", "trust": true,
-             "env": { "A": "$CG_GEM" }, "includeTools": ["listIssues"], "timeout": 9000 } } }"#,
+             "env": { "A": "Token $CG_GEM" }, "includeTools": ["listIssues"], "timeout": 9000 } } }"#,
     ),
     (
         "~/.codeium/windsurf/mcp_config.json",
@@ -145,6 +147,45 @@ const FILES: [(&str, &str); 11] = [
         ".gemini/settings.json",
         r#"{ "mcpServers": { "sse": { "type": "sse", "url": "https://x.example/sse" } } }"#,
     ),
+    (
+        "~/.copilot/mcp-config.json",
+        r#"{ "mcpServers": { "cop": { "type": "local", "command": "LOGGING", "args": ["c"],
+             "tools": ["*"] }, "cops": { "type": "stdio", "command": "LOGGING" } } }"#,
+    ),
+    (
+        "~/.copilot/settings.json",
+        r#"{ "disabledMcpServers": ["cops"] }"#,
+    ),
+    (
+        "opencode.json",
+        r#"{ "mcp": { // mine
+             "open": { "type": "local", "command": ["LOGGING", "o"], "timeout": 7000,
+                       "environment": { "LOG": "debug" }, "enabled": true },
+             "far": { "type": "remote", "url": "http://127.0.0.1:1/mcp",
+                      "headers": { "Authorization": "Bearer {env:CG_FAR}" } } } }"#,
+    ),
+    (
+        "~/.qwen/settings.json",
+        r#"{ "mcpServers": { "qw": { "command": "LOGGING", "args": ["q"],
+             "env": { "A": "$CG_QW" } } } }"#,
+    ),
+    (
+        "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        r#"{ "mcpServers": { "line": { "command": "LOGGING", "timeout": 30, "disabled": false } } }"#,
+    ),
+    (
+        "~/.continue/config.yaml",
+        "name: Mine # c\nmcpServers:\n  - name: con\n    command: LOGGING\n    args: [\"n\"]\n    \
+         env:\n      KEY: ${{ secrets.CG_CON }}\n  - name: cons\n    type: streamable-http\n    \
+         url: http://127.0.0.1:1/mcp\n",
+    ),
+    (
+        "~/.vibe/config.toml",
+        "active_model = \"m\"\n\n[[mcp_servers]]\nname = \"vib\"\ntransport = \"stdio\"\n\
+         command = \"LOGGING\"\nargs = [\"v\"]\n\n[[mcp_servers]]\nname = \"vibs\"\n\
+         transport = \"streamable-http\"\nurl = \"http://127.0.0.1:1/mcp\"\n\
+         api_key_env = \"CG_VIB\"\n",
+    ),
 ];
 
 fn everything() -> Person {
@@ -158,13 +199,11 @@ fn everything() -> Person {
 #[test]
 fn init_without_terminal_imports_servers_of_all_clients() {
     let person = everything();
-    let names = "web here tickets desk code profiled curs dex remote gem surf zeds";
+    let names = "web here tickets desk code profiled curs dex remote gem surf zeds \
+                 cop cops open far qw line con cons vib vibs";
     let named = names.split(' ').chain(["sse"]);
-    let ran = person.init(
-        &named
-            .flat_map(|name| ["--server", name])
-            .collect::<Vec<_>>(),
-    );
+    let named: Vec<&str> = named.flat_map(|name| ["--server", name]).collect();
+    let ran = person.init(&named);
     assert_eq!(ran.code, 0, "{ran:#?}");
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert!(!said.contains(SECRET), "{said}");
@@ -175,15 +214,26 @@ fn init_without_terminal_imports_servers_of_all_clients() {
         "/tickets/env" → { "GITHUB_TOKEN": "${GITHUB_TOKEN}" }
         "/web/headers" → { "Authorization": "Bearer ${CG_WEB}" }
         "/desk/args" → ["--api-key", "${DESK_API_KEY}"]
-        "/code/env" → { "KEY": "${CG_KEY}" }
+        "/code/env" → { "KEY": "${CG_KEY}", "ZONE": "v1/${CG_ZONE:-eu-north-1}" }
         "/curs/url" → "http://127.0.0.1:1/mcp?api_key=${CURS_API_KEY}"
         "/dex/env" → { "API": "${API}", "LOG": "debug" }
         "/dex/startTimeout" → "20000ms"
         "/remote/headers" → { "Authorization": "Bearer ${CG_DEX}" }
-        "/gem/env" → { "A": "${CG_GEM}" }
+        "/gem/env" → { "A": "Token ${CG_GEM}" }
         "/gem/callTimeout" → "9000ms"
         "/surf/headers" → { "X-Api-Key": "${SURF_X_API_KEY}" }
-        "/zeds/args" → ["z"]"#,
+        "/zeds/args" → ["z"]
+        "/cop/args" → ["c"]
+        "/open/args" → ["o"]
+        "/open/env" → { "LOG": "debug" }
+        "/open/startTimeout" → "7000ms"
+        "/far/headers" → { "Authorization": "Bearer ${CG_FAR}" }
+        "/qw/env" → { "A": "${CG_QW}" }
+        "/line/callTimeout" → "30000ms"
+        "/con/env" → { "KEY": "${CG_CON}" }
+        "/cons/url" → "http://127.0.0.1:1/mcp"
+        "/vib/args" → ["v"]
+        "/vibs/headers" → { "Authorization": "Bearer ${CG_VIB}" }"#,
     ) {
         let member = member.as_str().expect("a pointer");
         let found = config["mcpServers"].pointer(member).expect(member);
@@ -197,14 +247,17 @@ fn init_without_terminal_imports_servers_of_all_clients() {
         "\n  CG_DEX",
         "server sse is left out: it uses the transport SSE",
         "server gem: not taken over: trust",
+        "server code: not taken over: envFile (name that file as the \"envFile\" of",
+        " cops  (Copilot CLI, ~/.copilot/mcp-config.json) turned off\n",
         "callgate doctor\n",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    assert_eq!(said.matches("not taken over").count(), 2, "{said}");
 }
 
 #[test]
-fn servers_disabled_in_the_project_are_not_imported() {
+fn servers_not_in_use_are_left_out() {
     let person = Person::new();
     let one = r#"{ "command": "LOGGING", "args": ["NAME"] }"#;
     let servers = |names: &[&str]| {
@@ -217,6 +270,9 @@ fn servers_disabled_in_the_project_are_not_imported() {
     person.has(".mcp.json", &file(&listed));
     let local = r#"{ "disabledMcpjsonServers": ["local"] }"#;
     person.has(".claude/settings.local.json", local);
+    // A cloned repository may bring its own approvals.
+    let theirs = r#"{ "enableAllProjectMcpServers": true }"#;
+    person.has(".claude/settings.json", theirs);
     let mine = servers(&["mine", "off"]);
     let settings = r#""enabledMcpjsonServers": ["approved", "refused", "local"],
         "disabledMcpjsonServers": ["refused"], "disabledMcpServers": ["off"]"#;
@@ -232,6 +288,8 @@ fn servers_disabled_in_the_project_are_not_imported() {
     assert_eq!(ran.code, 0, "{ran:?}");
     // The project's file may be from a different author, so its servers are taken only by name.
     assert_eq!(person.servers(), ["mine", "older"], "{ran:?}");
+    let said = "left out: approved, pending; look at them";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
     for (name, state) in [
         ("approved", ""),
         ("refused", " turned off"),
@@ -241,45 +299,14 @@ fn servers_disabled_in_the_project_are_not_imported() {
         let line = format!(" {name}  (Claude Code, .mcp.json){state}\n");
         assert!(ran.stdout.contains(&line), "{name}: {}", ran.stdout);
     }
-}
-
-#[test]
-fn unapproved_servers_of_a_project_are_left_out() {
-    for settings in [
-        "",
-        r#""enabledMcpjsonServers": []"#,
-        r#""enabledMcpjsonServers": ["other"]"#,
-        r#""enableAllProjectMcpServers": false"#,
-    ] {
-        let person = Person::new();
-        person.has(".mcp.json", &ONE.replace("log", "cloned"));
-        let claude = format!(r#"{{ "projects": {{ "PROJECT": {{ {settings} }} }} }}"#);
-        person.has("~/.claude.json", &claude);
-        // A cloned repository may bring its own approvals.
-        let theirs = r#"{ "enableAllProjectMcpServers": true }"#;
-        person.has(".claude/settings.json", theirs);
-        person.has(
-            "~/.cursor/mcp.json",
-            &ONE.replacen(" }", r#", "args": ["-v"] }"#, 1),
-        );
-        let ran = person.init(&["--yes"]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        let said = " cloned  (Claude Code, .mcp.json) not approved in Claude Code\n";
-        assert!(ran.stdout.contains(said), "{settings}: {ran:#?}");
-        assert!(
-            ran.stderr.contains("left out: cloned"),
-            "{settings}: {ran:#?}"
-        );
-        assert_eq!(person.servers(), ["log"]);
-        let mut session = person.at_terminal(&["--force", "--read-only", "ask"]);
-        session.exp_string("[n] none: ").expect("the question");
-        session.send_line("all").expect("answer");
-        session.exp_string("[all]: ").expect("the record");
-        session.send_line("").expect("answer");
-        session.exp_eof().expect("the end");
-        assert_eq!(person.servers(), ["log"], "{settings}");
-        assert_eq!(person.config().get("store"), None);
-    }
+    let mut session = person.at_terminal(&["--force", "--read-only", "ask"]);
+    session.exp_string("[n] none: ").expect("the question");
+    session.send_line("all").expect("answer");
+    session.exp_string("[all]: ").expect("the record");
+    session.send_line("").expect("answer");
+    session.exp_eof().expect("the end");
+    assert_eq!(person.servers(), ["approved", "mine", "older"]);
+    assert_eq!(person.config().get("store"), None);
 }
 
 #[test]
@@ -309,128 +336,89 @@ fn equal_servers_of_clients_become_one() {
     );
     person.has(
         "~/.codeium/windsurf/mcp_config.json",
-        r#"{ "mcpServers": { "notes": { "command": "LOGGING -n", "alwaysAllow": [] } } }"#,
+        r#"{ "mcpServers": { "notes": { "command": "LOGGING -n", "alwaysAllow": [] },
+            "log": { "command": "LOGGING", "env": {} } } }"#,
     );
+    // Of an own file and the project's, the own one counts.
+    person.has(".cursor/mcp.json", ONE);
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
-    assert_eq!(person.servers(), ["notes", "web", "notes-2"], "{ran:#?}");
+    let names = ["notes", "web", "log", "notes-2"];
+    assert_eq!(person.servers(), names, "{ran:#?}");
     for line in [
         " notes  (Claude Code, ~/.claude.json; also in Cursor, Codex, Windsurf)\n",
         " web  (Claude Code, ~/.claude.json; also in Cursor, Gemini CLI)\n",
+        " log  (Windsurf, ~/.codeium/windsurf/mcp_config.json; also in Cursor)\n",
         " notes-2  (Gemini CLI, ~/.gemini/settings.json)\n",
     ] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
+    // Only named servers are shown.
+    let ran = person.init(&["--server", "web", "--force"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stdout.contains("1 web  (Claude"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("notes"), "{}", ran.stdout);
 }
 
 #[test]
-fn own_entry_counts_before_the_projects() {
+fn misshapen_files_are_named_and_stop_no_other() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
     let person = Person::new();
-    person.has(".cursor/mcp.json", ONE);
+    let claude = person.has("~/.claude.json", "{}");
+    let large = fs::File::options().write(true).open(claude);
+    large.expect("a file").set_len(65 << 20).expect("a length");
+    let desktop = person.has("~/.config/Claude/claude_desktop_config.json", "");
+    let utf16: Vec<u8> = "\u{feff}{}"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    fs::write(desktop, utf16).expect("write");
+    person.has("~/.cursor/mcp.json", r#"[{ "mcpServers": {} }]"#);
     person.has(
-        "~/.codeium/windsurf/mcp_config.json",
-        &ONE.replacen(" }", r#", "env": {} }"#, 1),
+        ".gemini/settings.json",
+        r#"{ "mcpServers": [{ "command": "x" }] }"#,
     );
+    person.has(
+        "~/.config/zed/settings.json/note",
+        "a folder in place of a file",
+    );
+    let ring = person.has("~/.codeium/windsurf/note", "");
+    let ring = ring.with_file_name("mcp_config.json");
+    symlink("mcp_config.json", &ring).expect("a link");
+    person.has(
+        "~/.config/Code/User/mcp.json",
+        r#"{ "servers": { "text": "npx x", "nil": null, "": {}, "log": { "command": "LOGGING" },
+            "log": { "command": "LOGGING", "env": { "A": "1", "A": "2" } } } }"#,
+    );
+    person.has("~/.codex/config.toml", "[mcp_servers\n");
+    person.has("~/.qwen/settings.json", "{ \"mcpServers\": ");
+    let theirs = person.has(".zed/settings.json", ONE);
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).expect("a mode");
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
-    assert_eq!(person.servers(), ["log"]);
-    let line = " log  (Windsurf, ~/.codeium/windsurf/mcp_config.json; also in Cursor)\n";
-    assert!(ran.stdout.contains(line), "{}", ran.stdout);
-}
-
-#[test]
-fn only_named_servers_are_shown() {
-    let person = Person::new();
-    person.has(
-        "~/.cursor/mcp.json",
-        r#"{ "mcpServers": { "log": { "command": "LOGGING" }, "unwanted": { "command": "x" } } }"#,
-    );
-    let ran = person.init(&["--server", "log"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    assert!(ran.stdout.contains("1 log  (Cursor"), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("unwanted"), "{}", ran.stdout);
-}
-
-#[test]
-fn texts_around_references_reach_the_server() {
-    let person = Person::new();
-    person.has(
-        "~/.gemini/settings.json",
-        r#"{ "mcpServers": { "queue": { "command": "LOGGING",
-            "args": ["--url=amqp://me:$CG_PW@broker/v", "X-Auth: Token $CG_AUTH"],
-            "env": { "AUTH": "Token $CG_AUTH", "LIST": "[${CG_A:-3}|$CG_B]" } } } }"#,
-    );
-    person.has(
-        ".vscode/mcp.json",
-        r#"{ "inputs": [{ "id": "cg-zone", "type": "promptString", "default": "eu-north-1" }],
-            "servers": { "zones": { "url": "http://127.0.0.1:1/${input:cg-zone}/mcp",
-                "headers": { "X-Token": "v2:${env:CG_AUTH}" }, "envFile": ".env" } } }"#,
-    );
-    let ran = person.init(&["--server", "queue", "--server", "zones"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    let servers = person.config()["mcpServers"].take();
-    for (member, expected) in cases(
-        r#"
-        "/queue/args" → ["--url=amqp://me:${CG_PW}@broker/v", "X-Auth: Token ${CG_AUTH}"]
-        "/queue/env" → { "AUTH": "Token ${CG_AUTH}", "LIST": "[${CG_A:-3}|${CG_B}]" }
-        "/zones/url" → "http://127.0.0.1:1/${CG_ZONE:-eu-north-1}/mcp"
-        "/zones/headers" → { "X-Token": "v2:${env:CG_AUTH}" }"#,
-    ) {
-        let member = member.as_str().expect("a pointer");
-        let expected: Value = serde_json::from_str(expected).expect("JSON");
-        assert_eq!(servers.pointer(member), Some(&expected), "{member}");
+    for said in [
+        "~/.claude.json: it is over 64 MiB, and its servers are left out; copy them to",
+        "claude_desktop_config.json: it is not UTF-8 text; save it as UTF-8",
+        "~/.cursor/mcp.json: its settings must be an object, and are an array",
+        ".gemini/settings.json: \"mcpServers\" must be an object with servers, and is an array",
+        "zed/settings.json: it is a folder",
+        "windsurf/mcp_config.json",
+        "Code/User/mcp.json: server \"text\" must be an object, and is a string",
+        "server \"nil\" must be an object, and is null",
+        "a server with an empty name is left out; give it a name",
+        "server \"log\" is there twice; remove one",
+        "\"A\" of server \"log\" is there twice; remove one",
+        "~/.codex/config.toml: ",
+        "~/.qwen/settings.json: ",
+        "may be written by other users",
+    ] {
+        let mut warnings = ran.stderr.lines();
+        let is_said = warnings.any(|it| it.starts_with("warning: ") && it.contains(said));
+        assert!(is_said, "{said}: {}", ran.stderr);
     }
-    let said = "server zones: not taken over: envFile (name that file as the \"envFile\" of";
-    assert!(ran.stderr.contains(said), "{}", ran.stderr);
-}
-
-#[test]
-fn secrets_in_commands_stay_out() {
-    let person = Person::new();
-    person.has(
-        "~/.cursor/mcp.json",
-        r#"{ "mcpServers": { "log": { "command": "LOGGING" },
-            "one": { "command": "cg-one --api-key swordfish" },
-            "two": { "command": "CG_KEY=swordfish cg-two" },
-            "three": { "command": "cg-three", "args": ["-pSwordfish", "--user", "me:swordfish"] },
-            "four": { "command": "sh", "args": ["-c", "exec cg-four --token swordfish"] } } }"#,
-    );
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    assert_eq!(person.servers(), ["log", "one", "three", "four"]);
-    let refused = "server two is left out: its \"command\" holds more than a program; write";
-    assert!(ran.stderr.contains(refused), "{}", ran.stderr);
-    let said = format!("{}{}{}", ran.stdout, ran.stderr, person.config());
-    assert!(!said.to_lowercase().contains("swordfish"), "{said}");
-}
-
-#[test]
-fn excluded_tools_of_a_stopped_server_are_denied() {
-    let person = Person::new();
-    person.has(
-        "~/.gemini/settings.json",
-        r#"{ "mcpServers": { "log": { "command": "LOGGING" },
-            "mail": { "command": "/nonexistent/mail", "excludeTools": ["send mail", "purge"] },
-            "disk": { "command": "/nonexistent/disk", "includeTools": ["df"] } } }"#,
-    );
-    person.has(
-        "~/.codex/config.toml",
-        "[mcp_servers.box]\ncommand = \"/nonexistent/box\"\ndisabled_tools = [\"wipe\"]\n",
-    );
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    let permissions = person.config()["permissions"].take();
-    let deny = json!(["box/wipe", "mail/send mail", "mail/purge"]);
-    assert_eq!(permissions["deny"], deny);
-    let ask = json!(["box_*", "log_*", "mail_*", "disk_*"]);
-    assert_eq!(permissions["ask"], ask);
-    let said = "server disk: its client uses only some of its tools; it did not start";
-    assert!(ran.stderr.contains(said), "{}", ran.stderr);
-    assert!(
-        !ran.stderr.contains("server mail: its client"),
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(person.servers(), ["log"]);
+    let ends = ran.stdout.ends_with("next: callgate tools\n");
+    assert!(ends, "{}", ran.stdout);
 }
 
 /// Answers the questions about servers, one secret, tools to call without approval, and the record.
@@ -472,331 +460,4 @@ fn a_person_chooses_at_the_terminal() {
     });
     assert_eq!(person.config()["permissions"], expected);
     assert_eq!(person.config()["store"], json!({ "bodies": "errors" }));
-}
-
-#[test]
-fn force_replaces_existing_file_and_keeps_a_backup() {
-    let person = Person::new();
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("Cursor: .cursor/mcp.json and 1 more"),
-        "{ran:#?}"
-    );
-    let mut lines = ran.stderr.lines();
-    assert!(lines.all(|line| line.len() <= 100), "{ran:#?}");
-    person.has("~/.cursor/mcp.json", ONE);
-    let ran = person.init(&[]);
-    assert_eq!(ran.code, 2, "{ran:#?}");
-    assert!(ran.stderr.contains("--yes"), "{ran:#?}");
-    let ran = person.init(&["--server", "lgo"]);
-    assert!(ran.stderr.contains("there are: log"), "{ran:#?}");
-    let file = person.has("callgate.json", "{ /* mine */ }");
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 2, "{ran:#?}");
-    let kept = fs::read_to_string(&file).expect("the file");
-    assert_eq!(kept, "{ /* mine */ }");
-    for (arguments, backup, was) in [
-        (&["--yes", "--force"][..], "callgate.json.bak", "mine"),
-        (
-            &["--server", "log", "--read-only", "allow", "--force"],
-            "callgate.json.bak2",
-            "log_*",
-        ),
-    ] {
-        let ran = person.init(arguments);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        let kept = fs::read_to_string(person.bench.path().join(backup)).expect("a backup");
-        assert!(kept.contains(was), "{kept}");
-    }
-    let permissions = person.config()["permissions"].take();
-    assert_eq!(permissions, json!({ "allow": ["log_getLogs"] }));
-    let folder = fs::read_dir(person.bench.path()).expect("the folder");
-    let mut names = folder.flatten().map(|it| it.file_name());
-    let left = names.find(|name| name.to_string_lossy().starts_with(".init"));
-    assert_eq!(left, None);
-}
-
-#[test]
-fn unreadable_client_file_does_not_hide_others() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let person = Person::new();
-    person.has("~/.codex/config.toml", "[mcp_servers\n");
-    person.has("~/.cursor/mcp.json", "{ \"mcpServers\": ");
-    let theirs = r#"{ "mcpServers": { "x": { "command": "LOGGING" } } }"#;
-    let theirs = person.has(".gemini/settings.json", theirs);
-    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).expect("a mode");
-    person.has("~/.claude.json", ONE);
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    for said in [
-        "warning: ~/.codex/config.toml: ",
-        "warning: ~/.cursor/mcp.json: ",
-        "may be written by other users",
-    ] {
-        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
-    }
-    assert_eq!(person.servers(), ["log"]);
-    let ends = ran.stdout.ends_with("next: callgate tools\n");
-    assert!(ends, "{}", ran.stdout);
-}
-
-#[test]
-fn misshapen_files_are_named_and_stop_no_other() {
-    use std::os::unix::fs::symlink;
-    let person = Person::new();
-    let claude = person.has("~/.claude.json", "{}");
-    let large = fs::File::options().write(true).open(claude);
-    large.expect("a file").set_len(65 << 20).expect("a length");
-    let desktop = person.has("~/.config/Claude/claude_desktop_config.json", "");
-    let utf16: Vec<u8> = "\u{feff}{}"
-        .encode_utf16()
-        .flat_map(u16::to_le_bytes)
-        .collect();
-    fs::write(desktop, utf16).expect("write");
-    person.has("~/.cursor/mcp.json", r#"[{ "mcpServers": {} }]"#);
-    person.has(
-        ".gemini/settings.json",
-        r#"{ "mcpServers": [{ "command": "x" }] }"#,
-    );
-    person.has(
-        "~/.config/zed/settings.json/note",
-        "a folder in place of a file",
-    );
-    let ring = person.has("~/.codeium/windsurf/note", "");
-    let ring = ring.with_file_name("mcp_config.json");
-    symlink("mcp_config.json", &ring).expect("a link");
-    person.has(
-        "~/.config/Code/User/mcp.json",
-        r#"{ "servers": { "text": "npx x", "nil": null, "": {}, "log": { "command": "LOGGING" },
-            "log": { "command": "LOGGING", "env": { "A": "1", "A": "2" } } } }"#,
-    );
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    for said in [
-        "~/.claude.json: it is over 64 MiB, and its servers are left out; copy them to",
-        "claude_desktop_config.json: it is not UTF-8 text; save it as UTF-8",
-        "~/.cursor/mcp.json: its settings must be an object, and are an array",
-        ".gemini/settings.json: \"mcpServers\" must be an object with servers, and is an array",
-        "zed/settings.json: it is a folder",
-        "windsurf/mcp_config.json",
-        "Code/User/mcp.json: server \"text\" must be an object, and is a string",
-        "server \"nil\" must be an object, and is null",
-        "a server with an empty name is left out; give it a name",
-        "server \"log\" is there twice; remove one",
-        "\"A\" of server \"log\" is there twice; remove one",
-    ] {
-        let mut warnings = ran.stderr.lines();
-        let is_said = warnings.any(|it| it.starts_with("warning: ") && it.contains(said));
-        assert!(is_said, "{said}: {}", ran.stderr);
-    }
-    assert_eq!(person.servers(), ["log"]);
-}
-
-#[test]
-fn a_server_with_a_mistake_stops_no_other() {
-    for (name, entry) in [
-        ("br", r#"{ "command": "x", "args": ["${unclosed"] }"#),
-        ("ur", r#"{ "url": "not a url" }"#),
-        ("no", "{}"),
-    ] {
-        let person = Person::new();
-        let servers = format!(r#"{name:?}: {entry}, "log": {{ "command": "LOGGING" }}"#);
-        person.has(
-            "~/.cursor/mcp.json",
-            &format!(r#"{{ "mcpServers": {{ {servers} }} }}"#),
-        );
-        let ran = person.init(&["--yes"]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        let left_out = format!("server {name} is left out: ");
-        assert!(ran.stderr.contains(&left_out), "{ran:#?}");
-        assert_eq!(person.servers(), ["log"]);
-        assert!(ran.stdout.contains("ok       server log"), "{ran:#?}");
-    }
-}
-
-/// The file that `--client` writes to, for each client, with text that must stay.
-const INSTALLED: [(&str, &str, &str, &str); 8] = [
-    (
-        "claude-code",
-        ".mcp.json",
-        "{\n  \"mcpServers\": { \"x\": { \"command\": \"y\" } }\n}\n",
-        "\"x\": {",
-    ),
-    (
-        "claude-desktop",
-        "~/.config/Claude/claude_desktop_config.json",
-        "{\n  \"globalShortcut\": \"Ctrl\"\n}\n",
-        "\"globalShortcut\": \"Ctrl\"",
-    ),
-    (
-        "vscode",
-        ".vscode/mcp.json",
-        "\u{feff}{\n  // mine\n  \"servers\": {\n    \"x\": { \"command\": \"y\", },\n  },\n}\n",
-        "// mine",
-    ),
-    ("cursor", ".cursor/mcp.json", "", ""),
-    (
-        "codex",
-        "~/.codex/config.toml",
-        "model = \"o4\" # mine\n\n[mcp_servers.x]\ncommand = \"y\"\n",
-        "model = \"o4\" # mine",
-    ),
-    (
-        "gemini",
-        ".gemini/settings.json",
-        "{ \"theme\": \"Dark\" }\n",
-        "\"theme\": \"Dark\"",
-    ),
-    (
-        "windsurf",
-        "~/.codeium/windsurf/mcp_config.json",
-        "{ \"mcpServers\": { \"callgate\": { \"command\": \"old\" } } }\n",
-        "",
-    ),
-    (
-        "zed",
-        "~/.config/zed/settings.json",
-        "// mine\n{\n  \"theme\": \"One\", /* too */\n}\n",
-        "/* too */",
-    ),
-];
-
-#[test]
-fn callgate_is_written_into_each_client() {
-    for (client, name, before, stays) in INSTALLED {
-        let person = Person::new();
-        person
-            .bench
-            .write("callgate.json", r#"{ "mcpServers": {} }"#);
-        let missing = client == "cursor";
-        let file = if missing {
-            person.bench.path().join(name)
-        } else {
-            person.has(name, before)
-        };
-        let printed = person.init(&["--client", client, "--print"]);
-        assert_eq!(printed.code, 0, "{printed:#?}");
-        assert!(printed.stdout.contains("\n+"), "{}", printed.stdout);
-        let unasked = person.init(&["--client", client]);
-        assert_eq!(unasked.code, 2, "{unasked:#?}");
-        let now = fs::read_to_string(&file).ok();
-        assert_eq!(now.as_deref(), (!missing).then_some(before), "{client}");
-        let ran = person.init(&["--client", client, "--yes"]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        assert!(ran.stdout.contains("next: restart "), "{}", ran.stdout);
-        let after = fs::read_to_string(&file).expect("the file");
-        assert!(after.contains(stays), "{after}");
-        let [is_marked, was_marked] = [&after, before].map(|text| text.starts_with('\u{feff}'));
-        assert_eq!(is_marked, was_marked, "{client}");
-        assert!(!after.contains("\"old\""), "{after}");
-        let program = binary("callgate").display().to_string();
-        let path = person.bench.path().join("callgate.json");
-        let path = path.display().to_string();
-        let is_of_project = name.starts_with('.');
-        let command = if is_of_project { "callgate" } else { &*program };
-        for text in [command, "serve"] {
-            assert!(after.contains(&format!("{text:?}")), "{text}: {after}");
-        }
-        for text in ["--config", &path] {
-            let is_there = after.contains(&format!("{text:?}"));
-            assert_eq!(is_there, !is_of_project, "{text}: {after}");
-        }
-        let backup = fs::read_to_string(format!("{}.bak", file.display())).ok();
-        assert_eq!(backup.as_deref(), (!missing).then_some(before));
-        // A second run parses the written file.
-        let again = person.init(&["--client", client, "--yes"]);
-        assert!(again.stdout.contains("has Callgate already"), "{again:#?}");
-        assert_eq!(fs::read_to_string(&file).expect("the file"), after);
-    }
-}
-
-#[test]
-fn a_person_sees_the_difference_and_may_refuse() {
-    for (answer, is_written) in [("n", false), ("y", true)] {
-        let person = Person::new();
-        person
-            .bench
-            .write("callgate.json", r#"{ "mcpServers": {} }"#);
-        let file = person.has("~/.codex/config.toml", "# mine\n");
-        let mut session = person.at_terminal(&["--client", "codex"]);
-        session
-            .exp_string("write these two settings, too? [y] yes  [n] no: ")
-            .expect("the offer");
-        session.send_line("n").expect("answer");
-        session
-            .exp_string("+[mcp_servers.callgate]")
-            .expect("the difference");
-        session.exp_string("[n] no: ").expect("the question");
-        session.send_line(answer).expect("answer");
-        session.exp_eof().expect("the end");
-        let text = fs::read_to_string(&file).expect("the file");
-        assert!(text.starts_with("# mine\n"), "{text}");
-        assert_eq!(text.contains("callgate"), is_written, "{text}");
-    }
-}
-
-#[test]
-fn link_out_of_the_project_is_refused() {
-    use std::os::unix::fs::symlink;
-    let empty = r#"{ "mcpServers": {} }"#;
-    for (link, to, arguments) in [
-        (
-            ".mcp.json",
-            "dotfiles/x.json",
-            &["--client", "claude-code", "--yes"][..],
-        ),
-        (".cursor", "dotfiles", &["--client", "cursor", "--yes"]),
-        (
-            ".gemini/settings.json",
-            "dotfiles/new/x.json",
-            &["--client", "gemini", "--yes"],
-        ),
-        (
-            "callgate.json",
-            "dotfiles/x.json",
-            &["--from", "claude-code", "--yes", "--force"],
-        ),
-    ] {
-        let person = Person::new();
-        person.has(".gemini/readme", "");
-        person.has("~/.claude.json", ONE);
-        let theirs = person.has("~/dotfiles/x.json", empty);
-        if link != "callgate.json" {
-            person.bench.write("callgate.json", empty);
-        }
-        symlink(person.home.path().join(to), person.bench.path().join(link)).expect("a link");
-        let ran = person.init(arguments);
-        assert_eq!(ran.code, 2, "{ran:#?}");
-        let said = ["leads out of this project, to ", "leads nowhere"];
-        assert!(
-            said.iter().any(|said| ran.stderr.contains(said)),
-            "{ran:#?}"
-        );
-        let kept = fs::read_dir(theirs.parent().expect("a folder")).expect("a folder");
-        assert_eq!(kept.count(), 1, "{link}");
-        assert_eq!(fs::read_to_string(theirs).expect("a file"), empty, "{link}");
-    }
-}
-
-#[test]
-fn home_symlink_is_followed_and_shown() {
-    let person = Person::new();
-    person
-        .bench
-        .write("callgate.json", r#"{ "mcpServers": {} }"#);
-    let real = person.has("~/dotfiles/surf.json", "{}\n");
-    person.has("~/.codeium/windsurf/readme", "");
-    let link = person.home.path().join(".codeium/windsurf/mcp_config.json");
-    std::os::unix::fs::symlink("../../dotfiles/surf.json", &link).expect("a link");
-    let ran = person.init(&["--client", "windsurf", "--yes"]);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    let said = "~/.codeium/windsurf/mcp_config.json (~/dotfiles/surf.json)";
-    assert!(ran.stdout.contains(said), "{ran:#?}");
-    assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
-    assert!(
-        fs::read_to_string(real)
-            .expect("a file")
-            .contains("callgate")
-    );
 }

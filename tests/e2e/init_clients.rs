@@ -1,56 +1,13 @@
-//! `callgate init` and `doctor` with the files of further clients, and what `--client` does besides.
+//! What `callgate init --client` does besides its entry: it hides secrets, turns servers off, and
+//! warns.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
 
-use callgate_tests::{Ran, binary, cases};
+use callgate_tests::binary;
 use rexpect::session::PtySession;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::init::Person;
-
-/// The files of six further clients, each in the client's own format.
-const FILES: [(&str, &str); 7] = [
-    (
-        "~/.copilot/mcp-config.json",
-        r#"{ "mcpServers": { "cop": { "type": "local", "command": "LOGGING", "args": ["c"],
-             "tools": ["*"] }, "cops": { "type": "stdio", "command": "LOGGING" } } }"#,
-    ),
-    (
-        "~/.copilot/settings.json",
-        r#"{ "disabledMcpServers": ["cops"] }"#,
-    ),
-    (
-        "opencode.json",
-        r#"{ "mcp": { // mine
-             "open": { "type": "local", "command": ["LOGGING", "o"], "timeout": 7000,
-                       "environment": { "LOG": "debug" }, "enabled": true },
-             "far": { "type": "remote", "url": "http://127.0.0.1:1/mcp",
-                      "headers": { "Authorization": "Bearer {env:CG_FAR}" } } } }"#,
-    ),
-    (
-        "~/.qwen/settings.json",
-        r#"{ "mcpServers": { "qw": { "command": "LOGGING", "args": ["q"],
-             "env": { "A": "$CG_QW" } } } }"#,
-    ),
-    (
-        "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-        r#"{ "mcpServers": { "line": { "command": "LOGGING", "timeout": 30, "disabled": false } } }"#,
-    ),
-    (
-        "~/.continue/config.yaml",
-        "name: Mine # c\nmcpServers:\n  - name: con\n    command: LOGGING\n    args: [\"n\"]\n    \
-         env:\n      KEY: ${{ secrets.CG_CON }}\n  - name: cons\n    type: streamable-http\n    \
-         url: http://127.0.0.1:1/mcp\n",
-    ),
-    (
-        "~/.vibe/config.toml",
-        "active_model = \"m\"\n\n[[mcp_servers]]\nname = \"vib\"\ntransport = \"stdio\"\n\
-         command = \"LOGGING\"\nargs = [\"v\"]\n\n[[mcp_servers]]\nname = \"vibs\"\n\
-         transport = \"streamable-http\"\nurl = \"http://127.0.0.1:1/mcp\"\n\
-         api_key_env = \"CG_VIB\"\n",
-    ),
-];
 
 /// A person with a configuration that has the server `log`.
 fn with_log() -> Person {
@@ -77,128 +34,6 @@ fn answer(session: &mut PtySession, answers: &[(&str, &str)]) -> String {
         session.send_line(answer).expect("answer");
     }
     session.exp_eof().expect("the end")
-}
-
-#[test]
-fn servers_of_six_further_clients_are_imported() {
-    let person = Person::new();
-    for (file, text) in FILES {
-        person.has(file, text);
-    }
-    let names = [
-        "cop", "cops", "open", "far", "qw", "line", "con", "cons", "vib", "vibs",
-    ];
-    let named: Vec<&str> = names
-        .into_iter()
-        .flat_map(|name| ["--server", name])
-        .collect();
-    let ran = person.init(&named);
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    let off = " cops  (Copilot CLI, ~/.copilot/mcp-config.json) turned off\n";
-    assert!(ran.stdout.contains(off), "{}", ran.stdout);
-    let config = person.config();
-    for (member, expected) in cases(
-        r#"
-        "/cop/args" → ["c"]
-        "/open/args" → ["o"]
-        "/open/env" → { "LOG": "debug" }
-        "/open/startTimeout" → "7000ms"
-        "/far/headers" → { "Authorization": "Bearer ${CG_FAR}" }
-        "/qw/env" → { "A": "${CG_QW}" }
-        "/line/callTimeout" → "30000ms"
-        "/con/env" → { "KEY": "${CG_CON}" }
-        "/cons/url" → "http://127.0.0.1:1/mcp"
-        "/vib/args" → ["v"]
-        "/vibs/headers" → { "Authorization": "Bearer ${CG_VIB}" }"#,
-    ) {
-        let member = member.as_str().expect("a pointer");
-        let found = config["mcpServers"].pointer(member).expect(member);
-        let expected: Value = serde_json::from_str(expected).expect("JSON");
-        assert_eq!(*found, expected, "{member}");
-    }
-    assert!(!ran.stderr.contains("not taken over"), "{}", ran.stderr);
-}
-
-#[test]
-fn further_clients_get_entries_in_their_form() {
-    let own = json!(["serve", "--config", "CONFIG"]);
-    for (client, file, before, entry) in [
-        (
-            "copilot",
-            "~/.copilot/mcp-config.json",
-            "{}",
-            json!({ "type": "local", "command": "PROGRAM", "args": own, "tools": ["*"] }),
-        ),
-        (
-            "opencode",
-            "opencode.json",
-            r#"{ "theme": "x" }"#,
-            json!({ "type": "local", "command": ["callgate", "serve"], "enabled": true }),
-        ),
-        (
-            "qwen",
-            ".qwen/settings.json",
-            "",
-            json!({ "command": "callgate", "args": ["serve"] }),
-        ),
-        (
-            "cline",
-            "~/.cline/data/settings/cline_mcp_settings.json",
-            r#"{ "mcpServers": {} }"#,
-            json!({ "command": "PROGRAM", "args": own }),
-        ),
-    ] {
-        let person = with_log();
-        if !before.is_empty() {
-            person.has(file, before);
-        }
-        let ran = person.init(&["--client", client, "--yes"]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        let config = person.bench.path().join("callgate.json");
-        let entry = entry
-            .to_string()
-            .replace("PROGRAM", &binary("callgate").display().to_string())
-            .replace("CONFIG", &config.display().to_string());
-        let entry: Value = serde_json::from_str(&entry).expect("JSON");
-        let settings: Value = serde_json::from_str(&text_of(&person, file)).expect("JSON");
-        let key = if client == "opencode" {
-            "mcp"
-        } else {
-            "mcpServers"
-        };
-        assert_eq!(settings[key]["callgate"], entry, "{client}");
-        let says = "cannot ask you during a call: runs wait at calls that need approval; answer in \
-                    `callgate questions`, or allow them in permissions.allow";
-        assert_eq!(ran.stdout.contains(says), client != "copilot", "{ran:#?}");
-        let mut doctor = person.bench.command(&["doctor"]);
-        let doctor = doctor.envs(person.environment()).output();
-        let doctor = Ran::from(doctor.expect("start callgate"));
-        assert_eq!(doctor.stdout.contains(says), client != "copilot");
-        let again = person.init(&["--client", client, "--yes"]);
-        assert!(again.stdout.contains("has Callgate already"), "{again:#?}");
-    }
-}
-
-#[test]
-fn list_of_servers_in_toml_gets_an_element() {
-    for before in [
-        "active_model = \"m\" # mine\n\n[[mcp_servers]]\nname = \"x\"\ncommand = \"y\"\n",
-        "# mine\nmcp_servers = []\n\n[tools]\na = 1\n",
-        "# mine\n",
-    ] {
-        let person = with_log();
-        person.has("~/.vibe/config.toml", before);
-        let ran = person.init(&["--client", "vibe", "--yes"]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        let after = text_of(&person, "~/.vibe/config.toml");
-        for part in ["# mine", "name = \"callgate\"", "transport = \"stdio\""] {
-            assert!(after.contains(part), "{part}: {after}");
-        }
-        assert_eq!(after.contains("name = \"x\""), before.contains("\"x\""));
-        let again = person.init(&["--client", "vibe", "--yes"]);
-        assert!(again.stdout.contains("has Callgate already"), "{again:#?}");
-        assert_eq!(text_of(&person, "~/.vibe/config.toml"), after);
-    }
 }
 
 #[test]
@@ -391,39 +226,5 @@ fn untrusted_folder_is_named() {
         let said = format!("ignores .{client}/settings.json until you trust this folder");
         assert_eq!(ran.stderr.contains(&said), warns, "{ran:#?}");
         assert_eq!(fs::read_to_string(&rules).expect("the file"), before);
-    }
-}
-
-#[test]
-fn import_refuses_what_the_next_command_refuses() {
-    let open = |person: &Person| {
-        let mode = fs::Permissions::from_mode(0o777);
-        fs::set_permissions(person.bench.path(), mode).is_ok()
-    };
-    let given = |person: &Person| chown(person.bench.path(), Some(1001), None).is_ok();
-    for (is_given, said) in [
-        (false, "is in a folder that other users may write to"),
-        (true, "is in a folder of another user"),
-    ] {
-        let person = Person::new();
-        let server = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
-        person.has("~/.cursor/mcp.json", server);
-        // Only root can give a folder to another user.
-        if !(if is_given {
-            given(&person)
-        } else {
-            open(&person)
-        }) {
-            continue;
-        }
-        let ran = person.init(&["--yes"]);
-        assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(said), "{ran:#?}");
-        assert!(!person.bench.path().join("callgate.json").exists());
-        // A named file needs no owner, and the next command names it, too.
-        let ran = person.init(&["--yes", "--config", "callgate.json"]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-        let next = "next: callgate --config callgate.json tools\n";
-        assert!(ran.stdout.ends_with(next), "{ran:#?}");
     }
 }

@@ -28,6 +28,7 @@ mod hosts;
 mod init;
 mod init_clients;
 mod init_secrets;
+mod init_writes;
 mod inspector;
 mod issuers;
 mod keyring;
