@@ -100,9 +100,17 @@ pub async fn execute(
     let program = Program::of(client);
     let mut entry = entry(client, &program, &config);
     let taken = Taken::find(folders, client, &config);
+    let warn = |warnings: Vec<String>| {
+        let advice = program.advice.map(str::to_owned);
+        let notes = advice.into_iter().chain(untrusted::warning(folders, client));
+        for note in warnings.into_iter().chain(notes) {
+            print::warning(&note);
+        }
+    };
     if foreign::is_yaml(&file) {
-        let notes = notes(&program, folders, client, taken.warnings(false));
-        return paste(folders, client, &shown, &entry, &notes);
+        paste(folders, client, &shown, &entry)?;
+        warn(taken.warnings(false));
+        return Ok(0);
     }
     let mut dialogue = if args.print {
         None
@@ -121,14 +129,13 @@ pub async fn execute(
             changed.push(edit);
         }
     }
-    let notes = notes(&program, folders, client, warnings);
     if changed.is_empty() || args.print {
         drop(dialogue);
         if changed.is_empty() {
             differences = format!("{shown} has Callgate already\n");
         }
         print::out(&differences)?;
-        warn(&notes);
+        warn(warnings);
         return Ok(0);
     }
     let files: Vec<&str> = changed.iter().map(|edit| edit.shown.as_str()).collect();
@@ -139,28 +146,9 @@ pub async fn execute(
         write(folders, &edit.file, change)?;
     }
     print::out(&format!("wrote {files}\n"))?;
-    warn(&notes);
+    warn(warnings);
     let next = format!("restart {}, which then has Callgate's tools", client.name());
     finish(sources, &next, &next).await
-}
-
-fn warn(notes: &[String]) {
-    for note in notes {
-        print::warning(note);
-    }
-}
-
-/// Advice for the person, besides the change.
-fn notes(
-    program: &Program,
-    folders: &Folders,
-    client: Client,
-    warnings: Vec<String>,
-) -> Vec<String> {
-    let mut notes = warnings;
-    notes.extend(program.advice.map(str::to_owned));
-    notes.extend(untrusted::warning(folders, client));
-    notes
 }
 
 /// Offers the settings of [`CODEX`]. A written entry keeps those that it has.
@@ -248,11 +236,9 @@ fn paste(
     client: Client,
     shown: &str,
     entry: &Map<String, Value>,
-    notes: &[String],
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<()> {
     if folders.has_callgate(client) {
-        print::out(&format!("{shown} has Callgate already\n"))?;
-        return Ok(0);
+        return print::out(&format!("{shown} has Callgate already\n"));
     }
     let mut members = String::new();
     for (index, (key, value)) in entry.iter().enumerate() {
@@ -266,9 +252,7 @@ fn paste(
         "init does not change YAML, so add this to {shown}, and restart {name}:\n\n\
          {key}:\n{members}{}",
         says.unwrap_or_default()
-    ))?;
-    warn(notes);
-    Ok(0)
+    ))
 }
 
 /// The text of a client's file, which is empty if there is no file.

@@ -1,5 +1,6 @@
 //! The servers that Callgate has taken over, and that a client still has.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use callgate::config::foreign::OffSwitch;
@@ -15,9 +16,11 @@ use crate::clients::{Client, Folders};
 /// Servers that a client still has.
 pub struct Taken {
     client: Client,
-    servers: Vec<Found>,
+    /// The servers that a file of the client can turn off.
+    can: Vec<Found>,
+    cannot: Vec<Found>,
     /// Servers that the client does not use: their names belong into a list that replaces others.
-    unused: Vec<String>,
+    unused: Vec<Found>,
 }
 
 /// Servers to be turned off in a file.
@@ -41,76 +44,71 @@ impl Taken {
             let is_same = |(name, entry): &(String, Value)| *name == it.name || is_equal(entry, it);
             ours.iter().any(is_same)
         });
+        let has_switch = client.off_switch().is_some();
+        // A list of Claude Code is about the servers of `.mcp.json` alone.
+        let is_listed = |it: &Found| client != Client::ClaudeCode || it.file.ends_with(".mcp.json");
+        let (can, cannot) = servers
+            .into_iter()
+            .partition(|it| has_switch && is_listed(it));
         Self {
             client,
-            servers,
-            unused: unused.into_iter().map(|it| it.name).collect(),
+            can,
+            cannot,
+            unused,
         }
     }
 
-    /// The ways to turn servers off. Those without one stay on.
+    /// The ways to turn servers off, as far as their files take the change.
     pub fn offs(&self, folders: &Folders) -> Vec<Off> {
         let Some((switch, list)) = self.client.off_switch() else {
             return Vec::new();
         };
-        let mut offs: Vec<Off> = Vec::new();
-        for server in self.servers.iter().filter(|it| self.can_turn_off(it)) {
-            let Some(file) = list.map_or(Some(server.file.clone()), |list| folders.path(list))
-            else {
-                continue;
-            };
-            let name = server.name.clone();
-            match offs.iter_mut().find(|off| off.file == file) {
-                Some(off) if off.names.contains(&name) => {}
-                Some(off) => off.names.push(name),
-                None => offs.push(Off {
-                    file,
-                    switch,
-                    names: vec![name],
-                }),
-            }
-        }
-        // The list of a project replaces that of the person.
-        if matches!(self.client, Client::Gemini | Client::Qwen) {
-            for off in &mut offs {
-                let unused = self.unused.iter().filter(|name| !off.names.contains(name));
-                let unused: Vec<String> = unused.cloned().collect();
-                off.names.extend(unused);
+        let mut files: BTreeMap<PathBuf, Vec<&Found>> = BTreeMap::new();
+        for server in &self.can {
+            let file = list.map_or(Some(server.file.clone()), |list| folders.path(list));
+            if let Some(file) = file {
+                files.entry(file).or_default().push(server);
             }
         }
         let key = self.client.servers_key();
-        offs.retain(|off| {
-            let text = callgate_files::read_text(&off.file, MAX_BYTES).unwrap_or_default();
-            foreign::turn_off(&off.file, &text, key, off.switch, &off.names).is_ok()
-        });
+        let mut offs = Vec::new();
+        for (file, mut servers) in files {
+            // The list of a project replaces that of the person.
+            if matches!(self.client, Client::Gemini | Client::Qwen) {
+                servers.extend(&self.unused);
+            }
+            let mut names: Vec<String> = Vec::new();
+            for server in servers {
+                if !names.contains(&server.name) {
+                    names.push(server.name.clone());
+                }
+            }
+            let text = callgate_files::read_text(&file, MAX_BYTES).unwrap_or_default();
+            if foreign::turn_off(&file, &text, key, switch, &names).is_ok() {
+                offs.push(Off {
+                    file,
+                    switch,
+                    names,
+                });
+            }
+        }
         offs
-    }
-
-    /// True if a file of the client can turn this server off. A list of Claude Code is about the
-    /// servers of `.mcp.json` alone.
-    fn can_turn_off(&self, server: &Found) -> bool {
-        self.client != Client::ClaudeCode || server.file.ends_with(".mcp.json")
     }
 
     /// The names of the servers that can be turned off, for people.
     pub fn switchable(&self) -> String {
-        names(self.servers.iter().filter(|it| self.can_turn_off(it)))
+        names(&self.can)
     }
 
     /// Warnings about servers that stay on. `is_off` if those that can be turned off are.
     pub fn warnings(&self, is_off: bool) -> Vec<String> {
         let client = self.client.name();
-        let has_switch = self.client.off_switch().is_some();
-        let (can, cannot): (Vec<&Found>, Vec<&Found>) = self
-            .servers
-            .iter()
-            .partition(|it| has_switch && self.can_turn_off(it));
-        let about = |servers: Vec<&Found>, advice: &str| {
+        let about = |servers: &[Found], advice: &str| {
             (!servers.is_empty()).then(|| {
-                let names = names(servers.into_iter());
                 format!(
                     "{client} still has servers that Callgate has too, and their calls pass \
-                     Callgate by: {names}; {advice}"
+                     Callgate by: {}; {advice}",
+                    names(servers)
                 )
             })
         };
@@ -119,15 +117,15 @@ impl Taken {
             _ => format!("turn them off in {client}"),
         };
         let here = "turn them off there, or run this at a terminal without --yes, which offers it";
-        let can = if is_off { Vec::new() } else { can };
-        let warnings = [about(can, here), about(cannot, &by_hand)];
+        let can: &[Found] = if is_off { &[] } else { &self.can };
+        let warnings = [about(can, here), about(&self.cannot, &by_hand)];
         warnings.into_iter().flatten().collect()
     }
 }
 
 /// The names of servers in one line.
-fn names<'a>(servers: impl Iterator<Item = &'a Found>) -> String {
-    let mut names: Vec<&str> = servers.map(|it| it.name.as_str()).collect();
+fn names(servers: &[Found]) -> String {
+    let mut names: Vec<&str> = servers.iter().map(|it| it.name.as_str()).collect();
     names.dedup();
     one_line(&names.join(", "), usize::MAX)
 }
