@@ -304,18 +304,3 @@ fn expanded(path: &Path) -> Vec<PathBuf> {
     paths.sort();
     paths
 }
-
-/// The settings of Claude Code for a project, which turn servers of its `.mcp.json` off, and why
-/// some of the files could not be read.
-pub fn settings_of_claude_code(project: PathBuf) -> (Vec<Section>, Vec<String>) {
-    let folders = Folders::of(project);
-    let (mut settings, mut unread) = (Vec::new(), Vec::new());
-    for file in folders.files(Client::ClaudeCode) {
-        match folders.sections(Client::ClaudeCode, &file) {
-            Ok(sections) => settings.extend(sections),
-            Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
-        }
-    }
-    settings.retain(|section| section.project.is_none());
-    (settings, unread)
-}

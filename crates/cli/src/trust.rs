@@ -12,10 +12,11 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use crate::clients::{Client, Folders};
 use crate::dialogue::Dialogue;
+use crate::print;
 use crate::setup::{self, Loaded, NO_CONFIGURATION, Sources};
 use crate::terminal::is_attended;
-use crate::{clients, print};
 
 /// Lines of a question: more would scroll the first ones off the screen.
 const MAX_LINES: usize = 200;
@@ -94,21 +95,6 @@ impl FoundConfig {
         }
     }
 
-    /// The configuration if it is accepted, else a message for a model.
-    fn without_asking(self) -> Result<Loaded, String> {
-        if self.review.is_none() {
-            return Ok(self.loaded);
-        }
-        let folder = self.loaded.config.folder.display().to_string();
-        let file = self.loaded.config.path.file_name().unwrap_or_default();
-        Err(format!(
-            "No tool can be used yet: the user has not accepted {} of this project. Tell the user: \
-             run `callgate trust` in {}. Calls work as soon as that is done.",
-            file.display(),
-            shell_word(&folder)
-        ))
-    }
-
     fn refusal(&self, review: &Review) -> String {
         let path = self.loaded.config.path.display();
         let reason = match review {
@@ -145,8 +131,7 @@ impl FoundConfig {
                 lines.len()
             );
         }
-        let variables = self.loaded.effects.variables();
-        let names: Vec<String> = variables.into_iter().collect();
+        let names: Vec<String> = self.loaded.effects.variables().into_iter().collect();
         let dialogue = Dialogue::begin(false).await?;
         let mut dialogue = dialogue.context("there is no terminal to ask at")?;
         let columns = dialogue.columns();
@@ -229,27 +214,40 @@ fn look_again(sources: &Sources) -> Result<Loaded, String> {
         format!("No tool can be used: the configuration has mistakes. Tell the user: {error:#}")
     };
     let found = FoundConfig::look(sources).and_then(|found| found.context(NO_CONFIGURATION));
-    let loaded = found.map_err(unusable)?.without_asking()?;
+    let FoundConfig { loaded, review } = found.map_err(unusable)?;
+    if review.is_some() {
+        let folder = loaded.config.folder.display().to_string();
+        let file = loaded.config.path.file_name().unwrap_or_default();
+        return Err(format!(
+            "No tool can be used yet: the user has not accepted {} of this project. Tell the user: \
+             run `callgate trust` in {}. Calls work as soon as that is done.",
+            file.display(),
+            shell_word(&folder)
+        ));
+    }
     setup::with_flags(loaded, sources).map_err(unusable)
 }
 
 /// Disables the servers that the person has rejected in Claude Code.
 fn turn_off_refused(config: &mut Config) {
-    let (settings, unread) = clients::settings_of_claude_code(config.folder.clone());
-    for unread in unread {
-        let unread = one_line(&unread, usize::MAX);
-        print::warning(&format!(
-            "{unread}; servers that it rejects are not disabled"
-        ));
-    }
-    let servers = std::mem::take(&mut config.servers);
-    for server in servers {
-        if settings.iter().any(|it| it.is_off(&server.name)) {
-            config.disabled.push(server.name);
-        } else {
-            config.servers.push(server);
+    let folders = Folders::of(config.folder.clone());
+    let mut settings = Vec::new();
+    for file in folders.files(Client::ClaudeCode) {
+        match folders.sections(Client::ClaudeCode, &file) {
+            Ok(sections) => settings.extend(sections),
+            Err(error) => {
+                let unread = format!("{}: {error:#}", folders.shown(&file));
+                print::warning(&format!(
+                    "{}; servers that it rejects are not disabled",
+                    one_line(&unread, usize::MAX)
+                ));
+            }
         }
     }
+    settings.retain(|section| section.project.is_none());
+    let is_off = |name: &str| settings.iter().any(|it| it.is_off(name));
+    let off = config.servers.extract_if(.., |it| is_off(&it.name));
+    config.disabled.extend(off.map(|server| server.name));
 }
 
 /// Records the acceptance of a file that `init` has written or shown as a whole, if commands find
