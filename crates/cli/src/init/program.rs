@@ -68,62 +68,37 @@ fn lasts(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// The command for a client in a folder with these programs, of which one runs.
-    fn command(client: Client, this: &str, path: &[&str]) -> (String, bool) {
+    /// The command for a client in a folder with these programs, of which one runs, and whether
+    /// there is advice.
+    fn command(client: Client, this: &str, path: &str) -> (String, bool) {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().canonicalize().expect("a path");
         let place = |name: &str| folder.join(name).join(NAME);
-        for name in path.iter().chain([&this]) {
+        for name in path.split_whitespace().chain([this]) {
             std::fs::create_dir_all(folder.join(name)).expect("a folder");
-            std::fs::write(place(name), *name).expect("a file");
+            std::fs::write(place(name), name).expect("a file");
         }
-        let path = std::env::join_paths(path.iter().map(|name| folder.join(name)));
-        let program = Program::find(client, Some(&place(this)), &path.expect("a path"));
+        let path = path.split_whitespace().map(|name| folder.join(name));
+        let path = std::env::join_paths(path).expect("a path");
+        let program = Program::find(client, Some(&place(this)), &path);
         let command = program.command.replace(&folder.display().to_string(), "F");
         (command, program.advice.is_some())
     }
 
     #[test]
     fn only_lasting_programs_are_written() {
+        use Client::{Codex, Cursor, Windsurf, Zed};
+        let (package, its_bin) = ("_npx/1/node_modules/x", "_npx/1/node_modules/.bin");
+        let node = ".nvm/versions/node/v24/bin";
         for (client, this, path, expected, advises) in [
-            (
-                Client::Codex,
-                "bin",
-                &["other", "bin"][..],
-                "callgate",
-                false,
-            ),
-            (
-                Client::Codex,
-                "build",
-                &["other"],
-                "F/build/callgate",
-                false,
-            ),
-            (Client::Windsurf, "bin", &["bin"], "F/bin/callgate", false),
-            (Client::Cursor, "build", &[], "callgate", true),
-            (Client::Cursor, "bin", &["bin"], "callgate", false),
-            (
-                Client::Codex,
-                "_npx/1/node_modules/x",
-                &["_npx/1/node_modules/.bin"],
-                "callgate",
-                true,
-            ),
-            (
-                Client::Codex,
-                "uv/archive-v0/a",
-                &["local/bin"],
-                "callgate",
-                false,
-            ),
-            (
-                Client::Zed,
-                ".nvm/versions/node/v24/bin",
-                &[".nvm/versions/node/v24/bin"],
-                "callgate",
-                true,
-            ),
+            (Codex, "bin", "other bin", "callgate", false),
+            (Codex, "build", "other", "F/build/callgate", false),
+            (Windsurf, "bin", "bin", "F/bin/callgate", false),
+            (Cursor, "build", "", "callgate", true),
+            (Cursor, "bin", "bin", "callgate", false),
+            (Codex, package, its_bin, "callgate", true),
+            (Codex, "uv/archive-v0/a", "local/bin", "callgate", false),
+            (Zed, node, node, "callgate", true),
         ] {
             let is = command(client, this, path);
             assert_eq!(is, (expected.to_owned(), advises), "{this}");
