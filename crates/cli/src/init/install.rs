@@ -112,11 +112,7 @@ pub async fn execute(
         warn(taken.warnings(false));
         return Ok(0);
     }
-    let mut dialogue = if args.print {
-        None
-    } else {
-        Dialogue::begin(args.yes).await?
-    };
+    let mut dialogue = Dialogue::begin(args.yes || args.print).await?;
     let mut warnings = codex(client, &file, &shown, &mut entry, &mut dialogue).await?;
     let mut edits = vec![Edit::new(file, shown.clone(), Change::Entry(entry))];
     let is_off = turn_off(folders, client, &taken, &mut edits, &mut dialogue).await?;

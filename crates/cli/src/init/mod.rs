@@ -144,10 +144,11 @@ async fn begin(args: &InitArgs) -> anyhow::Result<Option<Dialogue>> {
 
 /// True if tools that say they only read may be called without a question.
 async fn allows_reads(args: &InitArgs, dialogue: &mut Option<Dialogue>) -> anyhow::Result<bool> {
-    let dialogue = match (&args.read_only, dialogue) {
-        (Some(verdict), _) => return Ok(verdict == "allow"),
-        (None, None) => return Ok(false),
-        (None, Some(dialogue)) => dialogue,
+    if let Some(verdict) = &args.read_only {
+        return Ok(verdict == "allow");
+    }
+    let Some(dialogue) = dialogue else {
+        return Ok(false);
     };
     let prompt = "tools that say they only read: [ask] each time  [allow] without asking";
     let read = |answer: &str| match answer {
