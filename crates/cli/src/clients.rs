@@ -198,25 +198,22 @@ pub struct Folders {
 impl Folders {
     /// The folders of a project and of this process's user.
     pub fn of(project: PathBuf) -> Self {
-        let home = variable("HOME").or_else(|| variable("USERPROFILE"));
-        Self { project, home }
+        Self {
+            project,
+            home: variable("HOME"),
+        }
     }
 
     /// The absolute path for a path in the project, or for one that starts with `~`, `CODEX`,
     /// `CONFIG` or `APPLICATIONS`. `None` if the environment does not say where that folder is.
     pub fn path(&self, path: &str) -> Option<PathBuf> {
         let home = |below: &str| self.home.as_ref().map(|home| home.join(below));
-        let roaming = || variable("APPDATA").filter(|_| cfg!(windows));
-        let config = || {
-            let named = roaming().or_else(|| variable("XDG_CONFIG_HOME"));
-            named.or_else(|| home(".config"))
-        };
         let (base, below) = path.split_once('/').unwrap_or_default();
         let base = match base {
             "~" => home(""),
             "CODEX" => variable("CODEX_HOME").or_else(|| home(".codex")),
             "APPLICATIONS" if cfg!(target_os = "macos") => home("Library/Application Support"),
-            "APPLICATIONS" | "CONFIG" => config(),
+            "APPLICATIONS" | "CONFIG" => variable("XDG_CONFIG_HOME").or_else(|| home(".config")),
             _ => return Some(self.project.join(path)),
         };
         Some(base?.join(below))
