@@ -202,6 +202,8 @@ pub enum Start {
     Unlisted,
     /// Servers with a tool that is called, or named in the script.
     OnDemand,
+    /// Only servers that are enabled by name.
+    Manual,
 }
 
 impl Start {
@@ -219,6 +221,7 @@ impl Start {
             Self::Configured => return,
             Self::Unlisted => Connect::Lazy,
             Self::OnDemand => Connect::OnDemand,
+            Self::Manual => Connect::Manual,
         };
         let servers = config.servers.iter_mut();
         for server in servers.filter(|server| server.connect != Connect::Manual) {
