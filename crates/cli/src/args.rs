@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate::config::{parse_bytes, parse_duration, parse_memory};
+use callgate::config::{EnvFile, parse_bytes, parse_duration, parse_memory};
 use callgate::faces::ExportFormat;
 use callgate::faces::Pattern;
 use callgate::faces::store::RunStatus;
@@ -24,6 +24,20 @@ use crate::rules::RuleArgs;
 #[derive(Debug, Parser)]
 #[command(name = "callgate", version, after_help = help::TOP_EXAMPLES, propagate_version = true)]
 pub struct Cli {
+    #[command(flatten)]
+    pub sources: Sources,
+
+    /// Log more to stderr (-v: info, -vv: debug)
+    #[arg(short, long, global = true, help_heading = help::GLOBAL, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The configuration of a command.
+#[derive(Debug, Clone, Args)]
+pub struct Sources {
     /// Configuration file; default: the nearest callgate.json or .mcp.json
     #[arg(long, global = true, value_name = "FILE", help_heading = help::GLOBAL)]
     pub config: Option<PathBuf>,
@@ -42,39 +56,36 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "NAME", help_heading = help::SERVERS)]
     pub enable: Vec<String>,
 
-    /// Log more to stderr (-v: info, -vv: debug)
-    #[arg(short, long, global = true, help_heading = help::GLOBAL, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-
-    #[command(subcommand)]
-    pub command: Option<Command>,
+    /// The values of `env_files`.
+    #[arg(skip)]
+    pub environment: EnvFile,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a script against the configured servers
-    #[command(after_help = help::RUN_EXAMPLES)]
+    #[command(after_help = help::examples(help::RUN_EXAMPLES))]
     Run(RunArgs),
 
     /// Print the problems of a script, the tools it would call and the grants it needs,
     /// without running it
-    #[command(after_help = help::CHECK_EXIT_CODES)]
+    #[command(after_help = help::EXIT_CODES)]
     Check(CheckArgs),
 
     /// Print the TypeScript declarations of the tools, or Rust types
-    #[command(after_help = help::LIST_EXIT_CODES)]
+    #[command(after_help = help::EXIT_CODES)]
     Types(TypesArgs),
 
     /// List the tools, grouped by server, and what the rules say about each
-    #[command(after_help = help::TOOLS_EXAMPLES)]
+    #[command(after_help = help::examples(help::TOOLS_EXAMPLES))]
     Tools(ToolsArgs),
 
     /// Find tools by their purpose, the best matches first
-    #[command(after_help = help::SEARCH_EXAMPLES)]
+    #[command(after_help = help::examples(help::SEARCH_EXAMPLES))]
     Search(SearchArgs),
 
     /// Call one tool and print its result as JSON
-    #[command(after_help = help::CALL_EXAMPLES)]
+    #[command(after_help = help::examples(help::CALL_EXAMPLES))]
     Call(CallArgs),
 
     /// Serve scripts and search as tools of an MCP server, over stdio or HTTP
@@ -82,7 +93,7 @@ pub enum Command {
     Serve(ServeArgs),
 
     /// Print the tools as the array that a provider's API takes
-    #[command(after_help = help::EXPORT_EXAMPLES)]
+    #[command(after_help = help::examples(help::EXPORT_EXAMPLES))]
     Export(ExportArgs),
 
     /// Log in at HTTP servers, show logins, and log out
@@ -545,7 +556,6 @@ pub struct AuthArgs {
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
     /// Log in at a server with a browser, and store its tokens
-    #[command(after_help = help::AUTH_EXIT_CODES)]
     Login {
         /// The server, by its name in the configuration
         server: String,
@@ -564,7 +574,6 @@ pub enum AuthCommand {
     },
 
     /// Show the logins and when they expire, but no tokens
-    #[command(after_help = help::AUTH_EXIT_CODES)]
     Status {
         /// The server, by its name in the configuration [default: all]
         server: Option<String>,
@@ -575,7 +584,6 @@ pub enum AuthCommand {
     },
 
     /// Delete a server's tokens, and revoke them if the server offers that
-    #[command(after_help = help::AUTH_EXIT_CODES)]
     Logout {
         /// The server, by its name in the configuration
         server: String,
@@ -585,7 +593,6 @@ pub enum AuthCommand {
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Check a file and its rotated ones (FILE.N to FILE.1, FILE), line by line
-    #[command(after_help = help::LEDGER_EXAMPLES)]
     Verify {
         /// The ledger file
         file: PathBuf,
@@ -596,7 +603,6 @@ pub enum LedgerCommand {
     },
 
     /// Print a line of JSON per file, to keep in a place that this machine cannot change
-    #[command(after_help = help::LEDGER_EXAMPLES)]
     Heads {
         /// The ledger file
         file: PathBuf,

@@ -26,7 +26,7 @@ const MAX_TEXT: usize = 2_000;
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     let setup::Loaded {
         mut config, serve, ..
-    } = setup::required_with_serve(config).await?;
+    } = setup::required_configuration(config).await?;
     let user = owner(&serve.http, &args)?;
     if let Some(name) = &args.user {
         check_name(&serve.http, name, &args.command)?;

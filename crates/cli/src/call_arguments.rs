@@ -1,7 +1,6 @@
 //! The arguments of `callgate call`: a JSON object, or pairs of a name and a value.
 
 use std::collections::HashSet;
-use std::io::Read as _;
 
 use anyhow::{Context as _, anyhow, bail};
 use callgate::Gate;
@@ -9,6 +8,8 @@ use callgate::faces::quoted;
 use callgate_schema::{Declared, Fit, json_fault, without_lone_surrogates};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::setup::read_up_to;
 
 /// Maximum bytes of a call's arguments.
 const MAX_ARGUMENTS: usize = 16 << 20;
@@ -44,10 +45,8 @@ impl CallArguments {
         match words {
             [] => object("{}".to_owned()),
             [word] if word == "-" => {
-                let mut text = Vec::new();
-                let stdin = std::io::stdin().lock();
-                let read = stdin.take(MAX_ARGUMENTS as u64 + 1).read_to_end(&mut text);
-                read.context("could not read standard input")?;
+                let text = read_up_to(std::io::stdin().lock(), MAX_ARGUMENTS);
+                let text = text.context("could not read standard input")?;
                 check_size(text.len())?;
                 object(String::from_utf8(text).context("the arguments are not UTF-8 text")?)
             }

@@ -35,12 +35,9 @@ use crate::{grants, print, progress, setup, trust};
 /// Runs the command, and returns its exit code. Errors are those of usage, configuration and
 /// output; the end of a run is an exit code.
 pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
-    let config = &setup::Sources {
-        config: cli.config,
-        skills: cli.skills,
-        environment: setup::environment(&cli.env_files)?,
-        enable: cli.enable,
-    };
+    let mut config = cli.sources;
+    config.read_environment()?;
+    let config = &config;
     let Some(command) = cli.command else {
         return without_command();
     };
@@ -363,7 +360,7 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
 }
 
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
-    let config = setup::required_configuration(config).await?;
+    let config = setup::required_configuration(config).await?.config;
     let arguments = CallArguments::read(&args.arguments)?;
     let dry_run = setup::dry_run(&args.dry_run)?;
     let cancel = setup::cancel_on_signal()?;
@@ -488,7 +485,7 @@ const BUILD_GRACE: Duration = Duration::from_secs(2);
 async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     setup::check_nesting()?;
     if args.http.http.is_some() {
-        let loaded = setup::required_with_serve(sources).await?;
+        let loaded = setup::required_configuration(sources).await?;
         return crate::serve_http::serve(loaded, args).await;
     }
     serve_stdio(sources, args).await

@@ -7,6 +7,22 @@ pub const HTTP: &str = "HTTP";
 pub const SERVERS: &str = "Servers";
 pub const GLOBAL: &str = "Global options";
 
+/// The exit codes of commands that run or check a script, and of those that list or call tools.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0 done
+  1 the script or the call failed, the script has errors, or nothing was found
+  2 usage or configuration error, an unknown tool, or wrong arguments of a call
+  3 a call was denied, or needs approval and there is no terminal
+  4 a limit was reached
+  5 no server started, or not one that is needed
+  130 interrupted";
+
+/// Examples of a command with these exit codes.
+pub fn examples(text: &str) -> String {
+    format!("{text}\n\n{EXIT_CODES}")
+}
+
 pub const RUN_EXAMPLES: &str = "\
 Examples:
   callgate run report.ts                         a script against ./callgate.json
@@ -15,32 +31,7 @@ Examples:
   callgate run report.ts May 2026 < sales.csv    the script reads mcp.args and mcp.stdin
   callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
-  callgate run sync.ts --dry-run                 make only calls that read, list the others
-
-Exit codes:
-  0 the script completed, or its dry run made all calls it may make
-  1 the script failed, or has type errors
-  2 usage or configuration error
-  3 a call was denied
-  4 a limit was reached
-  5 a server that the script needs did not start
-  130 interrupted";
-
-pub const CHECK_EXIT_CODES: &str = "\
-Exit codes, as of `run` if the script called every tool that it names:
-  0 no problems
-  1 syntax or type errors, or a call of an unknown tool
-  2 usage or configuration error
-  3 a call is denied, or needs approval and there is no terminal
-  5 a server that the script needs did not start
-  130 interrupted";
-
-pub const LIST_EXIT_CODES: &str = "\
-Exit codes:
-  0 done
-  2 usage or configuration error, or an unknown tool
-  5 no server started, or not the server of a named tool
-  130 interrupted";
+  callgate run sync.ts --dry-run                 make only calls that read, list the others";
 
 pub const TOOLS_EXAMPLES: &str = "\
 The second column says what the rules do with a call: allow, ask, deny, or allow* (allow it with
@@ -48,51 +39,24 @@ some arguments). \"read-only\" is what a server marked trusted says about its to
 
 Examples:
   callgate tools git
-  callgate tools 'git_*' fs_read_file
-
-Exit codes:
-  0 done
-  2 usage or configuration error, or a pattern that matches no tool
-  5 no server started, or not the server of a named tool
-  130 interrupted";
+  callgate tools 'git_*' fs_read_file";
 
 pub const SEARCH_EXAMPLES: &str = "\
 Examples:
   callgate search close a pull request
   callgate search createIsue --detail signature
-  callgate search '^git_.*(log|diff)' --by regex
-
-Exit codes:
-  0 found
-  1 nothing found
-  2 usage or configuration error
-  5 no server started
-  130 interrupted";
+  callgate search '^git_.*(log|diff)' --by regex";
 
 pub const CALL_EXAMPLES: &str = "\
 Examples:
   callgate call fs_read_file '{\"path\": \"README.md\"}'
   callgate call git_log repo_path=. max_count=3
   callgate call notes_add title='To do' tags:='[\"home\"]'
-  callgate call fs_write_file - < arguments.json
-
-Exit codes:
-  0 a result
-  1 the call failed
-  2 usage or configuration error, an unknown tool, or arguments that do not fit its schema
-  3 the call was denied
-  5 the server did not start
-  130 interrupted";
+  callgate call fs_write_file - < arguments.json";
 
 pub const EXPORT_EXAMPLES: &str = "\
 Example:
-  callgate export --format anthropic --defer --load 'git_*' > tools.json
-
-Exit codes:
-  0 done
-  2 usage or configuration error, or a pattern that matches no tool
-  5 no server started, or not the server of a named pattern
-  130 interrupted";
+  callgate export --format anthropic --defer --load 'git_*' > tools.json";
 
 pub const QUESTIONS_EXAMPLES: &str = "\
 Answers are given at a terminal alone. Without one, the open questions are listed.

@@ -1,29 +1,37 @@
 //! Makes a gate from flags and configuration.
 
-use std::io::{IsTerminal as _, Read as _};
-use std::path::{Path, PathBuf};
+mod input;
+mod sources;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
-use callgate::config::{Config, EnvFile, StoreConfig};
+use anyhow::{Context as _, bail};
+use callgate::config::{Config, StoreConfig};
 use callgate::dry_run::DryRun;
 use callgate::faces::asking::Asking;
 use callgate::faces::store::{Recorder, Store, StoreSink, open_store};
-use callgate::faces::{Connect, LedgerOptions, MAX_STDIN, Skill, WorkerProgram, Workers};
+use callgate::faces::{Connect, LedgerOptions, WorkerProgram, Workers};
 use callgate::settings::{Audience, CheckMode, Limits};
 use callgate::{
     Answer, CancellationToken, Gate, GateBuilder, Question, Rules, ServerState, Status,
 };
 use callgate_serve::Records;
 use callgate_serve::config::{ConfigFile, ServeConfig, ToolMode};
-use callgate_text::{indented, nearest, one_line};
+use callgate_text::indented;
 
-use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, RunArgs, ServeArgs};
+use crate::args::{LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::rules::RuleArgs;
-use crate::trust::FoundConfig;
 use crate::{print, progress};
+
+pub use crate::args::Sources;
+pub use input::{Program, dry_run, program, read_up_to, script, standard_input};
+pub use sources::{
+    Loaded, NO_CONFIGURATION, configuration, load, named, print_warnings, read,
+    required_configuration, with_flags,
+};
 
 /// Advice for using a disabled server.
 pub const TO_USE_A_SERVER: &str =
@@ -32,127 +40,8 @@ pub const TO_USE_A_SERVER: &str =
 /// Time that a command about tools waits for servers whose tool lists are not cached.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The flags of all commands.
-#[derive(Clone)]
-pub struct Sources {
-    /// `--config`.
-    pub config: Option<PathBuf>,
-    /// `--skill`.
-    pub skills: Vec<PathBuf>,
-    /// The values of `--env-file`.
-    pub environment: EnvFile,
-    /// `--enable`.
-    pub enable: Vec<String>,
-}
-
-impl Sources {
-    /// The value of a variable, from the environment or else from `--env-file`.
-    pub fn variable(&self, name: &str) -> Option<String> {
-        let given = || self.environment.get(name).map(str::to_owned);
-        std::env::var(name).ok().or_else(given)
-    }
-}
-
-/// Reads the files of `--env-file`.
-pub fn environment(files: &[PathBuf]) -> anyhow::Result<EnvFile> {
-    let mut all = EnvFile::default();
-    for file in files {
-        all.add(EnvFile::read(file).context("--env-file")?);
-    }
-    Ok(all)
-}
-
-/// A configuration file, with the settings of `callgate serve`.
-pub type Loaded = callgate::config::Loaded<ServeConfig>;
-
-/// Loads the configuration and the skills, and prints warnings. Without `--config`, the nearest
-/// file is loaded if the person has accepted it, or accepts it now.
-pub async fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
-    Ok(with_serve(sources).await?.map(|loaded| loaded.config))
-}
-
-/// [`configuration`], with the settings of `callgate serve`.
-async fn with_serve(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
-    let loaded = load(sources).await?;
-    if let Some(loaded) = &loaded {
-        print_warnings(&loaded.config);
-    }
-    Ok(loaded)
-}
-
-pub fn print_warnings(config: &Config) {
-    let left_out = config.left_out.iter().map(|it| &it.problem);
-    for warning in config.warnings.iter().chain(left_out) {
-        print::warning(&warning.to_string());
-    }
-}
-
-/// Loads the configuration and the skills, without printing.
-pub async fn load(sources: &Sources) -> anyhow::Result<Option<Loaded>> {
-    let found = match &sources.config {
-        Some(path) => return with_flags(named(path, sources)?, sources).map(Some),
-        None => FoundConfig::look(sources)?,
-    };
-    let loaded = match found {
-        Some(found) => Some(found.accepted(sources).await?),
-        None => None,
-    };
-    if loaded.is_none() && !sources.skills.is_empty() {
-        bail!("--skill needs a configuration with servers; name its file with --config");
-    }
-    loaded.map(|loaded| with_flags(loaded, sources)).transpose()
-}
-
-/// Adds the skills of the flags to the configuration, and enables the servers that they name.
-pub fn with_flags(mut loaded: Loaded, sources: &Sources) -> anyhow::Result<Loaded> {
-    for name in &sources.enable {
-        let servers = &mut loaded.config.servers;
-        let Some(server) = servers.iter_mut().find(|server| server.name == *name) else {
-            let names = servers.iter().map(|server| server.name.as_str());
-            let near = nearest(name, names).map(|near| format!("; did you mean {near:?}?"));
-            let near = near.unwrap_or_default();
-            bail!("--enable: no server that is on is named {name:?}{near}");
-        };
-        if server.connect == Connect::Manual {
-            server.connect = Connect::Lazy;
-        }
-    }
-    for folder in &sources.skills {
-        loaded.config.skills.push(Skill::load(folder)?);
-    }
-    Ok(loaded)
-}
-
-/// Loads this file. Messages that advise a login contain its `--config` flag.
-pub fn named(path: &Path, sources: &Sources) -> anyhow::Result<Loaded> {
-    let mut loaded = read(path, sources)?;
-    for oauth in loaded.config.logins_mut() {
-        oauth.login_flags = vec!["--config".to_owned(), path.display().to_string()];
-    }
-    Ok(loaded)
-}
-
-/// Reads this configuration file.
-pub fn read(path: &Path, sources: &Sources) -> anyhow::Result<Loaded> {
-    Ok(Loaded::load(path, |name| sources.variable(name))?)
-}
-
 /// Bytes of memory for the scripts of a server if the machine's memory is not known.
 const UNKNOWN_MEMORY: u64 = 4 << 30;
-
-pub const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
-     `callgate init` makes one from the servers of your other MCP clients, or name a file with \
-     --config";
-
-/// Loads the configuration, for commands that need servers.
-pub async fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
-    Ok(required_with_serve(sources).await?.config)
-}
-
-/// [`required_configuration`], with the settings of `callgate serve`.
-pub async fn required_with_serve(sources: &Sources) -> anyhow::Result<Loaded> {
-    with_serve(sources).await?.context(NO_CONFIGURATION)
-}
 
 /// Prints why a failed script lacked tools: there is no configuration, or a server that the script
 /// names is disabled.
@@ -421,7 +310,7 @@ pub async fn with_tools(
     refresh: bool,
     command: impl AsyncFnOnce(&Gate) -> anyhow::Result<u8>,
 ) -> anyhow::Result<u8> {
-    let config = required_configuration(sources).await?;
+    let config = required_configuration(sources).await?.config;
     let cancel = cancel_on_signal()?;
     let flags = Flags {
         check: Some(CheckMode::Off),
@@ -512,29 +401,6 @@ pub fn unattended(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     }
 }
 
-/// Bytes of a file of recorded results.
-const MAX_RECORDED: u64 = 64 << 20;
-
-pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
-    if !flags.dry_run {
-        return Ok(None);
-    }
-    let mut dry_run = DryRun::default();
-    dry_run.reads.clone_from(&flags.reads);
-    if let Some(file) = &flags.recorded {
-        let name = file.display();
-        let text = callgate_files::read_text(file, MAX_RECORDED);
-        let text = text.with_context(|| format!("could not read {name}"))?;
-        dry_run.recorded = serde_json::from_str(&text).with_context(|| {
-            format!(
-                "{name} must contain one JSON object from tool names to results, such as \
-                 {{ \"ticketing_createIssue\": {{ \"id\": 7 }} }}"
-            )
-        })?;
-    }
-    Ok(Some(dry_run))
-}
-
 /// Refuses to serve at the third level of nesting: usually each Callgate starts the next, without
 /// end.
 pub fn check_nesting() -> anyhow::Result<()> {
@@ -547,99 +413,6 @@ pub fn check_nesting() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A script of `run`.
-pub struct Program {
-    pub source: String,
-    /// Its name in messages.
-    pub name: String,
-    /// Its arguments.
-    pub words: Vec<String>,
-}
-
-/// Reads the script that `run` is given: code, or a file.
-pub fn program(args: &RunArgs) -> anyhow::Result<Program> {
-    let file = args.file.as_deref();
-    let Some(code) = &args.eval else {
-        let (source, name) = script(Path::new(file.unwrap_or_default()))?;
-        let words = args.args.clone();
-        return Ok(Program {
-            source,
-            name,
-            words,
-        });
-    };
-    // The first word is not a file then.
-    let first = file.map(|word| word.to_str().context("an argument is not UTF-8 text"));
-    let first = first.transpose()?.map(str::to_owned);
-    Ok(Program {
-        source: code.clone(),
-        name: "eval.ts".to_owned(),
-        words: first.into_iter().chain(args.args.clone()).collect(),
-    })
-}
-
-/// Reads standard input for `mcp.stdin`, which is empty at a terminal; `None` after Ctrl-C.
-pub async fn standard_input(cancel: &CancellationToken) -> anyhow::Result<Option<String>> {
-    if std::io::stdin().is_terminal() {
-        return Ok(Some(String::new()));
-    }
-    let read = || {
-        let mut bytes = Vec::new();
-        let stdin = std::io::stdin().lock();
-        let read = stdin.take(MAX_STDIN as u64 + 1).read_to_end(&mut bytes);
-        read.map(|_| bytes)
-    };
-    // A pipe may be silent for long.
-    let bytes = tokio::select! {
-        bytes = tokio::task::spawn_blocking(read) => bytes?,
-        () = cancel.cancelled() => return Ok(None),
-    };
-    let bytes = bytes.context("could not read standard input")?;
-    if bytes.len() > MAX_STDIN {
-        bail!(
-            "standard input is longer than {} MiB, the limit of mcp.stdin; run the script for one \
-             part at a time, or let a tool read the data",
-            MAX_STDIN >> 20
-        );
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to() + 1;
-        anyhow!(
-            "standard input is not UTF-8 text (byte {at}), so mcp.stdin cannot have it; convert it \
-             first, for instance with `iconv` or `base64`"
-        )
-    })?;
-    Ok(Some(text))
-}
-
-/// Reads a script, and returns its text and its name in messages.
-pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
-    if file == Path::new("-") {
-        let text = read_bounded(std::io::stdin().lock());
-        let text = text.context("could not read standard input")?;
-        return Ok((text, "stdin.ts".to_owned()));
-    }
-    let name = one_line(&file.display().to_string(), usize::MAX);
-    let opened = std::fs::File::open(file).map_err(anyhow::Error::from);
-    let text = opened.and_then(read_bounded);
-    Ok((
-        text.with_context(|| format!("could not read {name}"))?,
-        name,
-    ))
-}
-
-/// Reads up to one byte more than the limit of a script, so that the run refuses a longer one.
-fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
-    let max = callgate::faces::MAX_SCRIPT_BYTES;
-    let mut bytes = Vec::new();
-    reader.take(max as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > max {
-        // The cut may split a character.
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
-    }
-    String::from_utf8(bytes).context("it is not UTF-8 text")
-}
-
 /// Makes a token that is cancelled by Ctrl-C, SIGTERM or SIGHUP. A second Ctrl-C ends the process
 /// at once.
 pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
@@ -647,24 +420,15 @@ pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // A handler would undo `nohup`.
-    let mut hangup = if callgate_process::ignores_hangup() {
-        None
-    } else {
-        Some(signal(SignalKind::hangup())?)
-    };
+    let hangup = (!callgate_process::ignores_hangup()).then(|| signal(SignalKind::hangup()));
+    let mut hangup = hangup.transpose()?;
     let token = CancellationToken::new();
     let cancelled = token.clone();
     tokio::spawn(async move {
-        let hung_up = async {
-            match &mut hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
-            _ = hung_up => {}
+            Some(()) = async { hangup.as_mut()?.recv().await } => {}
         }
         cancelled.cancel();
         interrupt.recv().await;
