@@ -8,22 +8,19 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use callgate::config::Config;
-use callgate::dry_run::Preview;
 use callgate::faces::store::Recorder;
 use callgate::faces::{Caller, code, run_id};
 use callgate::settings::{CheckMode, Detail};
 use callgate::{
     CallErrorKind, CallOutcome, CallRequest, ErrorKind, Event, Gate, GateBuilder, RunReport,
-    RunRequest, Status,
+    RunRequest,
 };
 use callgate_serve::Records;
-use callgate_text::{indented, shell_word};
+use callgate_text::indented;
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
 
-use crate::args::{
-    CallArgs, CheckArgs, Cli, Command, PermissionArgs, RunArgs, ServeArgs, TypesArgs,
-};
+use crate::args::{CallArgs, Cli, Command, PermissionArgs, RunArgs, ServeArgs, TypesArgs};
 use crate::call_arguments::CallArguments;
 use crate::caller::TerminalCaller;
 use crate::names::{chosen, missing_server, not_a_tool};
@@ -43,7 +40,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
     };
     match command {
         Command::Run(args) => run(config, args).await,
-        Command::Check(args) => check(config, args).await,
+        Command::Check(args) => crate::check::execute(config, args).await,
         Command::Types(args) => {
             let refresh = args.lists.refresh;
             setup::with_tools(config, refresh, async |gate| print_types(gate, &args)).await
@@ -197,7 +194,8 @@ async fn at_terminal(
     }
 }
 
-fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
+/// Prints a run's report, and returns the exit code.
+pub fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
     if json {
         print::json(report)?;
     } else {
@@ -222,113 +220,6 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
 /// The advice for a deny rule, or other restriction, that matches no tool.
 const UNMATCHED: &str = "to continue without it, use --allow-unmatched-rules, or \
      \"allowUnmatched\": true in \"permissions\"";
-
-async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
-    let config = setup::configuration(config).await?;
-    if args.grant {
-        grants::need_terminal("write the tools into permissions.allow of the configuration")?;
-        grants::need_file(config.as_ref())?;
-    }
-    let (source, name) = setup::script(&args.file)?;
-    let cancel = setup::cancel_on_signal()?;
-    let request = RunRequest::new(source.as_str())
-        .name(name)
-        .cancel_on(cancel.clone());
-    let workers = setup::workers(0, config.as_ref(), None);
-    if let Some(report) = request.rejected(&workers).await {
-        return print_report(&report, args.json);
-    }
-    let flags = Flags {
-        rules: Some(&args.rules),
-        check: args.check.check,
-        start: Start::for_lists(args.lists.refresh),
-        ..Flags::default()
-    };
-    let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
-    let Some(gate) = setup::connect(builder, &cancel).await? else {
-        return print_report(&request.cancelled(), args.json);
-    };
-    setup::print_problems(&gate);
-    let preview = match gate.preview(request).await {
-        Ok(preview) => preview,
-        Err(report) => {
-            gate.shutdown().await;
-            let code = print_report(&report, args.json);
-            setup::note_missing_tools(config.as_ref(), &gate, &source, report.status);
-            return code;
-        }
-    };
-    print_preview(&preview, args.json)?;
-    let status = if preview.unknown.is_empty() {
-        preview.status()
-    } else {
-        Status::Failed
-    };
-    setup::note_missing_tools(config.as_ref(), &gate, &source, status);
-    let granted = if args.grant {
-        grants::for_good(&gate, &cancel, &preview).await
-    } else {
-        Ok(true)
-    };
-    gate.shutdown().await;
-    if !granted? {
-        return Ok(setup::cancelled(
-            "--grant was cancelled; nothing was written",
-        ));
-    }
-    // Without a terminal, a run has no asker.
-    let status = if is_attended() {
-        preview.status()
-    } else {
-        preview.unattended_status()
-    };
-    Ok(status.exit_code())
-}
-
-fn print_preview(preview: &Preview, json: bool) -> anyhow::Result<()> {
-    print::err(&preview.warnings());
-    if json {
-        print::json(preview)
-    } else {
-        print::out(&preview_text(preview))
-    }
-}
-
-fn preview_text(preview: &Preview) -> String {
-    let mut text = String::new();
-    if preview.tools.is_empty() && preview.missing.is_empty() && preview.unknown.is_empty() {
-        text.push_str("names no tool\n");
-    }
-    for tool in &preview.tools {
-        let (function, written) = (&tool.function, tool.script_name());
-        let (line, because) = (tool.line, &tool.because);
-        text += &if written == *function {
-            format!("{function} (line {line}): {because}\n")
-        } else {
-            format!("{written} (line {line}, in rules {function}): {because}\n")
-        };
-    }
-    let asking = preview.tools.iter().filter(|tool| tool.needs_grant());
-    let allow = asking.map(|tool| format!(" --allow {}", shell_word(&tool.function)));
-    let allow: String = allow.collect();
-    if !allow.is_empty() {
-        text += &format!("to run it unattended:{allow}\n");
-    }
-    for flow in &preview.flows {
-        text += &format!("{flow}\n");
-    }
-    if preview.global {
-        text.push_str("uses the global object as a value: it may call any tool\n");
-    } else if preview.dynamic {
-        text.push_str(
-            "uses mcp as a value, or mcp.callTool with a computed name: it may call any tool\n",
-        );
-    }
-    for unknown in preview.missing.iter().chain(&preview.unknown) {
-        text += &format!("line {}: {}\n", unknown.line, unknown.message);
-    }
-    text
-}
 
 fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     if let Some(folder) = &args.out {

@@ -5,6 +5,7 @@ mod ask;
 mod auth;
 mod call_arguments;
 mod caller;
+mod check;
 mod clients;
 mod commands;
 mod dialogue;
