@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use callgate::{CallEnd, Event};
+use callgate::Event;
 use callgate_text::label;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
@@ -47,31 +47,23 @@ struct LiveLine {
     /// The functions of the calls under way.
     running: BTreeMap<u64, String>,
     done: u64,
-    /// The number of calls without a result, by outcome.
-    without_result: BTreeMap<&'static str, u64>,
     /// The last progress message of a server.
     progress: String,
 }
 
 impl LiveLine {
     fn text(&self) -> String {
-        let counted = self.without_result.iter();
-        let counted: Vec<String> = counted
-            .map(|(outcome, count)| format!("{count} {outcome}"))
-            .collect();
-        let running: Vec<&str> = self.running.values().map(String::as_str).collect();
-        let names = running.get(..MAX_NAMES).unwrap_or(&running).join(", ");
-        let in_brackets = |text: &str| match text {
-            "" => String::new(),
-            text => format!(" ({text})"),
-        };
-        let mut text = match running.len() {
+        if self.running.is_empty() && !self.starting.is_empty() {
+            return self.starting.clone();
+        }
+        let names = self.running.values().take(MAX_NAMES);
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        let mut text = match self.running.len() {
             0 => "running".to_owned(),
-            count => format!("{count} running{}", in_brackets(&names)),
+            count => format!("{count} running ({})", names.join(", ")),
         };
-        if self.done > 0 || !running.is_empty() {
-            let counted = in_brackets(&counted.join(", "));
-            text += &format!(", {} done{counted}", self.done);
+        if self.done > 0 || !names.is_empty() {
+            text += &format!(", {} done", self.done);
         }
         text += &format!("  {}", self.progress);
         text.trim_end().to_owned()
@@ -91,11 +83,7 @@ impl LiveLine {
     fn sign(&mut self) {
         let elapsed = self.began.map(|began| began.elapsed());
         if *IS_DRAWN && self.line.is_none() {
-            let text = match self.starting.as_str() {
-                "" => self.text(),
-                starting => starting.to_owned(),
-            };
-            self.show(text);
+            self.show();
         } else if !*IS_DRAWN && !self.is_held && !self.is_printed && elapsed >= Some(STATIC_AFTER) {
             self.is_printed = true;
             let line = format!("still {}\n", self.state());
@@ -104,10 +92,11 @@ impl LiveLine {
         }
     }
 
-    fn show(&mut self, text: String) {
+    fn show(&mut self) {
         if !*IS_DRAWN || self.lines.is_hidden() {
             return;
         }
+        let text = self.text();
         let elapsed = self.began.map(|began| began.elapsed());
         let line = self.line.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}");
@@ -139,24 +128,20 @@ pub async fn alive<T>(work: impl Future<Output = T>) -> T {
 
 /// Shows the servers that have not started yet.
 pub fn starting(servers: &[String]) {
-    if servers.is_empty() {
-        let mut live = LIVE_LINE.lock();
-        live.starting.clear();
-        if live.line.is_some() {
-            let text = live.text();
-            live.show(text);
-        }
-        return;
-    }
     let named = servers.iter().take(MAX_NAMES);
     let named: Vec<String> = named.map(|it| label(it, MAX_LABEL)).collect();
-    let mut text = format!("starting {}", named.join(", "));
-    if servers.len() > MAX_NAMES {
-        text += &format!(" and {} more", servers.len() - MAX_NAMES);
-    }
     let mut live = LIVE_LINE.lock();
-    live.starting.clone_from(&text);
-    live.show(text);
+    live.starting = match servers.len() {
+        0 => String::new(),
+        count if count > MAX_NAMES => {
+            let more = count - MAX_NAMES;
+            format!("starting {} and {more} more", named.join(", "))
+        }
+        _ => format!("starting {}", named.join(", ")),
+    };
+    if !servers.is_empty() || live.line.is_some() {
+        live.show();
+    }
 }
 
 /// Shows the start and the end of a call.
@@ -166,24 +151,14 @@ pub fn on_event(event: Event<'_>) {
         Event::CallStarted { call, function, .. } => {
             live.running.insert(call, function.to_owned());
         }
-        Event::CallEnded { call, end, .. } => {
+        Event::CallEnded { call, .. } => {
             live.running.remove(&call);
             live.progress.clear();
             live.done += 1;
-            let outcome = match end {
-                CallEnd::Ok => None,
-                CallEnd::Denied => Some("denied"),
-                CallEnd::Withheld => Some("not made"),
-                _ => Some("failed"),
-            };
-            if let Some(outcome) = outcome {
-                *live.without_result.entry(outcome).or_default() += 1;
-            }
         }
         _ => return,
     }
-    let text = live.text();
-    live.show(text);
+    live.show();
 }
 
 /// Shows a call's progress.
@@ -191,8 +166,7 @@ pub fn on_progress(progress: callgate::faces::Progress<'_>) {
     let mut live = LIVE_LINE.lock();
     let tool = label(progress.tool, MAX_LABEL);
     live.progress = format!("{tool}: {}", progress_text(&progress));
-    let text = live.text();
-    live.show(text);
+    live.show();
 }
 
 /// Hides the line during a write.
@@ -247,41 +221,22 @@ mod tests {
 
     #[test]
     fn state_counts_calls_or_names_servers() {
+        let starting = "starting crm, wiki";
         for (done, starting, line, stays) in [
             (0, "", "running", "running"),
             (1, "", "running, 1 done", "running: 1 call done"),
             (40, "", "running, 40 done", "running: 40 calls done"),
-            (
-                2,
-                "starting crm, wiki",
-                "running, 2 done",
-                "starting crm, wiki",
-            ),
+            (2, starting, starting, starting),
         ] {
-            let live = LiveLine {
+            let mut live = LiveLine {
                 done,
                 starting: starting.to_owned(),
                 ..LiveLine::default()
             };
             assert_eq!((live.text().as_str(), live.state().as_str()), (line, stays));
+            live.running.insert(3, "git_log".to_owned());
+            let running = format!("1 running (git_log), {done} done");
+            assert_eq!(live.text(), running);
         }
-    }
-
-    #[test]
-    fn calls_without_result_are_counted_by_outcome() {
-        let text = |without_result: &[(&'static str, u64)]| {
-            let live = LiveLine {
-                running: BTreeMap::from([(3, "git_log".to_owned())]),
-                done: 7,
-                without_result: without_result.iter().copied().collect(),
-                ..LiveLine::default()
-            };
-            live.text()
-        };
-        assert_eq!(text(&[]), "1 running (git_log), 7 done");
-        assert_eq!(
-            text(&[("failed", 1), ("denied", 2)]),
-            "1 running (git_log), 7 done (2 denied, 1 failed)"
-        );
     }
 }
