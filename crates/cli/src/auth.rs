@@ -230,25 +230,19 @@ fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a Server
 }
 
 fn text(status: &LoginStatus) -> String {
-    let ends = match (status.expired, status.renewable, status.ends_in) {
-        (true, true, _) => "the token has expired and is renewed at the next call".to_owned(),
-        (true, false, _) => "the token has expired; log in again".to_owned(),
-        (false, renewable, ends_in) => {
-            let ends = match ends_in {
-                Some(left) => format!("for {}", HumanDuration(left)),
-                None => "until the server refuses the token".to_owned(),
-            };
-            if renewable {
-                format!("{ends}, then renewed")
-            } else {
-                ends
-            }
-        }
-    };
     let state = if status.ended {
         "the login has ended; log in again".to_owned()
+    } else if status.expired && status.renewable {
+        "logged in, the token has expired and is renewed at the next call".to_owned()
+    } else if status.expired {
+        "logged in, the token has expired; log in again".to_owned()
     } else {
-        format!("logged in, {ends}")
+        let ends = status.ends_in.map_or_else(
+            || "until the server refuses the token".to_owned(),
+            |left| format!("for {}", HumanDuration(left)),
+        );
+        let then = if status.renewable { ", then renewed" } else { "" };
+        format!("logged in, {ends}{then}")
     };
     // An authorization server chooses these texts: they must not look like ours.
     let escaped = |text: &str| one_line(text, MAX_TEXT);

@@ -283,7 +283,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     }
     // A tool that is only in the cached list cannot be called either.
     let missing = missing_server(&gate, &args.tool).map(|missing| missing.tell());
-    if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
+    if let Some(code) = missing.or_else(|| not_a_tool(&gate, &args.tool)) {
         gate.shutdown().await;
         return Ok(code);
     }

@@ -1,38 +1,32 @@
 //! `callgate export`: prints the tools in the format of a provider's API.
 
+use std::collections::HashSet;
+
 use callgate::Gate;
-use callgate::faces::Pattern;
 
 use crate::args::ExportArgs;
 use crate::{names, print, setup};
 
 /// Prints the array to standard output, and notes to standard error.
 pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
-    let one_of = |patterns: &[Pattern], function: &str| {
-        patterns
-            .iter()
-            .any(|pattern| gate.view().matches(pattern, function))
+    // Names can be checked only if a server has started.
+    let lacks_servers = setup::lacks_all_servers(gate);
+    let functions = |wanted: &[String]| -> Result<HashSet<String>, u8> {
+        if lacks_servers {
+            return Ok(HashSet::new());
+        }
+        let tools = names::chosen(gate, wanted)?.into_iter();
+        Ok(tools.map(|tool| tool.function).collect())
     };
-    let tools = gate.tools();
-    let patterns = args.tools.iter().chain(&args.load);
-    let unmatched = patterns
-        .filter(|pattern| {
-            !tools
-                .iter()
-                .any(|tool| gate.view().matches(pattern, &tool.function))
-        })
-        .map(|pattern| {
-            (
-                pattern.as_str(),
-                gate.view().unmatched_message(pattern.as_str()),
-            )
-        });
-    // Patterns can be checked only if a server has started.
-    if !setup::lacks_all_servers(gate)
-        && let Some(code) = names::no_such_tools(gate, unmatched)
-    {
-        return Ok(code);
-    }
+    let loaded = if args.load.is_empty() {
+        Ok(HashSet::new())
+    } else {
+        functions(&args.load)
+    };
+    let (chosen, loaded) = match (functions(&args.tools), loaded) {
+        (Ok(chosen), Ok(loaded)) => (chosen, loaded),
+        (Err(code), _) | (_, Err(code)) => return Ok(code),
+    };
     if args.defer && !args.format.defers() {
         print::warning(&format!(
             "{} cannot search for tools, so every tool is loaded at once",
@@ -41,8 +35,8 @@ pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     }
     let exported = gate.view().export(
         args.format,
-        |function| args.tools.is_empty() || one_of(&args.tools, function),
-        |function| args.defer && !one_of(&args.load, function),
+        |function| chosen.contains(function),
+        |function| args.defer && !loaded.contains(function),
     );
     for note in &exported.notes {
         print::warning(note);

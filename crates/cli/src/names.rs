@@ -6,16 +6,13 @@ use callgate_text::nearest;
 
 use crate::{print, setup};
 
-/// Prints the problem of each name that is not a tool, and returns the exit code.
-pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
-    let wrong = functions
-        .iter()
-        .filter(|function| !gate.view().has_tool(function));
-    let unknown = |function: &String| gate.view().unknown_tool_message(function);
-    no_such_tools(
-        gate,
-        wrong.map(|function| (function.as_str(), unknown(function))),
-    )
+/// Prints the problem of a name that is not a tool, and returns the exit code.
+pub fn not_a_tool(gate: &Gate, function: &str) -> Option<u8> {
+    if gate.view().has_tool(function) {
+        return None;
+    }
+    let message = gate.view().unknown_tool_message(function);
+    no_such_tools(gate, vec![(function, message)])
 }
 
 /// The tools of these names, patterns and servers; all tools without any. The error: an exit code,
@@ -37,7 +34,7 @@ pub fn chosen(gate: &Gate, wanted: &[String]) -> Result<Vec<ToolInfo>, u8> {
             None => wrong.push((name.as_str(), unmatched(gate, name, &servers))),
         }
     }
-    if let Some(code) = no_such_tools(gate, wrong.into_iter()) {
+    if let Some(code) = no_such_tools(gate, wrong) {
         return Err(code);
     }
     tools.retain(|tool| {
@@ -72,10 +69,7 @@ fn unmatched(gate: &Gate, name: &str, servers: &[String]) -> String {
 
 /// Prints why these names or patterns match no tool, and returns the exit code: of wrong usage, if
 /// any name is wrong. Each has the message for a name that no server is known to have.
-pub fn no_such_tools<'a>(
-    gate: &Gate,
-    wrong: impl Iterator<Item = (&'a str, String)>,
-) -> Option<u8> {
+fn no_such_tools(gate: &Gate, wrong: Vec<(&str, String)>) -> Option<u8> {
     let mut faults: Vec<Fault> = Vec::new();
     for (name, message) in wrong {
         let fault = missing_server(gate, name).unwrap_or_else(|| not_named(gate, name, message));

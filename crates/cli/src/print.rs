@@ -29,14 +29,8 @@ pub fn writes() -> usize {
 /// Writes to standard output. It is not an error if the reader, such as `head` or the terminal, was
 /// closed.
 pub fn out(text: &str) -> anyhow::Result<()> {
-    let may_be_shown = may_be_shown(&io::stdout());
-    WRITES.fetch_add(1, Ordering::SeqCst);
+    let text = prepared(&io::stdout(), text);
     let mut stdout = io::stdout().lock();
-    let text = if may_be_shown {
-        harmless(text)
-    } else {
-        text.to_owned()
-    };
     let written = stdout.write_all(text.as_bytes());
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !has_hung_up(&error) => {
@@ -90,15 +84,18 @@ fn file_type(stream: &impl AsFd) -> io::Result<FileType> {
 
 /// Writes to standard error. Failures are ignored.
 pub fn err(text: &str) {
+    let text = prepared(&io::stderr(), text);
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Counts a write to a standard stream, and returns its text: harmless where a terminal may show it.
+fn prepared<'t>(stream: &impl AsFd, text: &'t str) -> Cow<'t, str> {
     WRITES.fetch_add(1, Ordering::SeqCst);
-    let may_be_shown = may_be_shown(&io::stderr());
-    let mut stderr = io::stderr().lock();
-    let text = if may_be_shown {
-        harmless(text)
+    if may_be_shown(stream) {
+        harmless(text).into()
     } else {
-        text.to_owned()
-    };
-    let _ = stderr.write_all(text.as_bytes());
+        text.into()
+    }
 }
 
 /// Prints a warning. Box-drawing characters are escaped, so that foreign text cannot imitate a

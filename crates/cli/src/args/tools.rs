@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use callgate::faces::{ExportFormat, Pattern};
+use callgate::faces::ExportFormat;
 use callgate::settings::{Detail, SearchBy};
 use clap::Args;
 
@@ -109,9 +109,10 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub lists: ListArgs,
 
-    /// Patterns of the tools' script names [default: all]
+    /// Script names ({server}_{tool}) of the tools, patterns of them, or names of servers
+    /// [default: all]
     #[arg(value_name = "PATTERN")]
-    pub tools: Vec<Pattern>,
+    pub tools: Vec<String>,
 
     /// The provider: anthropic (Messages), openai (Responses) or gemini
     #[arg(long, value_name = "FORMAT")]
@@ -121,9 +122,9 @@ pub struct ExportArgs {
     #[arg(long)]
     pub defer: bool,
 
-    /// With --defer, load tools of this pattern at once; may be repeated
+    /// With --defer, load tools of this pattern or server at once; may be repeated
     #[arg(long, value_name = "PATTERN", requires = "defer")]
-    pub load: Vec<Pattern>,
+    pub load: Vec<String>,
 }
 
 fn way(text: &str) -> Result<SearchBy, String> {
