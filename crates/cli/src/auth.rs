@@ -28,9 +28,6 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
         mut config, serve, ..
     } = setup::required_configuration(config).await?;
     let user = owner(&serve.http, &args)?;
-    if let Some(name) = &args.user {
-        check_name(&serve.http, name, &args.command)?;
-    }
     for oauth in config.logins_mut() {
         oauth.user.clone_from(&user);
     }
@@ -66,9 +63,22 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The user who owns the login.
+/// The user who owns the login. A login needs a name that a token of the configuration has; if the
+/// token was removed, its login can still be shown and ended.
 fn owner(http: &HttpConfig, args: &AuthArgs) -> anyhow::Result<Option<String>> {
     if let Some(name) = &args.user {
+        let names: Vec<&str> = http.token_names().collect();
+        if !names.contains(&name.as_str()) {
+            let unknown = format!(
+                "no token of \"bearer\" in \"serve\", \"http\" of the configuration is named \
+                 {name:?}; the names are: {}",
+                names.join(", ")
+            );
+            if matches!(args.command, AuthCommand::Login { .. }) {
+                bail!(unknown);
+            }
+            print::warning(&unknown);
+        }
         return Ok(Some(token_user(name)));
     }
     match (&args.subject, &http.oauth) {
@@ -79,25 +89,6 @@ fn owner(http: &HttpConfig, args: &AuthArgs) -> anyhow::Result<Option<String>> {
              issuer of the subject"
         ),
     }
-}
-
-/// Refuses a login for a name that no token of the configuration has. If the token was removed, its
-/// login can still be shown and ended.
-fn check_name(http: &HttpConfig, name: &str, command: &AuthCommand) -> anyhow::Result<()> {
-    if http.token_names().any(|known| known == name) {
-        return Ok(());
-    }
-    let names: Vec<&str> = http.token_names().collect();
-    let unknown = format!(
-        "no token of \"bearer\" in \"serve\", \"http\" of the configuration is named {name:?}; the \
-         names are: {}",
-        names.join(", ")
-    );
-    match command {
-        AuthCommand::Login { .. } => bail!(unknown),
-        AuthCommand::Status { .. } | AuthCommand::Logout { .. } => print::warning(&unknown),
-    }
-    Ok(())
 }
 
 /// Prints an error, and returns its exit code.

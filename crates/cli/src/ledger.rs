@@ -16,31 +16,59 @@ const MAX_ROTATED: u32 = 1_000;
 
 /// Runs the command, and returns the exit code.
 pub fn execute(command: LedgerCommand) -> anyhow::Result<u8> {
-    match command {
-        LedgerCommand::Verify { file, heads } => {
-            let heads = heads.as_deref().map(read_heads).transpose()?;
-            let heads = heads.unwrap_or_default();
-            let known = heads.len();
-            let tell = |finding: &Finding| print::out(&format!("{finding}\n"));
-            let checked = check(&file, heads, tell)?;
-            print::out(&checked.summary(known))?;
-            Ok(checked.exit_code())
+    let verifies = matches!(command, LedgerCommand::Verify { .. });
+    let (file, known) = match command {
+        LedgerCommand::Verify { file, heads } => (file, heads.as_deref().map(read_heads)),
+        LedgerCommand::Heads { file } => (file, None),
+    };
+    let known = known.transpose()?.unwrap_or_default();
+    let compared = known.len();
+    let (mut found, mut warnings) = (0, 0);
+    let (heads, summary) = check(&file, known, |finding| {
+        let is_warning = finding.fault.is_warning();
+        if is_warning {
+            warnings += 1;
+        } else {
+            found += 1;
         }
-        LedgerCommand::Heads { file } => {
-            let tell = |finding: &Finding| {
-                // A run may be under way.
-                if !finding.fault.is_warning() {
-                    print::err(&format!("{finding}\n"));
-                }
-                Ok(())
-            };
-            let checked = check(&file, Vec::new(), tell)?;
-            for head in &checked.heads {
-                print::out(&format!("{}\n", serde_json::to_string(head)?))?;
-            }
-            Ok(checked.exit_code())
+        let line = format!("{finding}\n");
+        if verifies {
+            print::out(&line)?;
+        } else if !is_warning {
+            // A warning may be about a run under way.
+            print::err(&line);
+        }
+        Ok(())
+    })?;
+    if verifies {
+        print::out(&in_words(&summary, found, warnings, compared))?;
+    } else {
+        for head in &heads {
+            print::out(&format!("{}\n", serde_json::to_string(head)?))?;
         }
     }
+    Ok(u8::from(found > 0))
+}
+
+/// The counts in words. `heads`: the number of heads that were compared.
+fn in_words(summary: &Summary, found: usize, warnings: usize, heads: usize) -> String {
+    let mut text = format!(
+        "files: {}, lines: {}, runs: {}, findings: {found}, warnings: {warnings}\n",
+        summary.files, summary.lines, summary.runs
+    );
+    if summary.unchained > 0 {
+        text += &format!(
+            "not checked: {} lines of a version without chains\n",
+            summary.unchained
+        );
+    }
+    if heads > 0 {
+        text += &format!(
+            "heads: {heads}, of files that were deleted since: {}\n",
+            summary.deleted
+        );
+    }
+    text
 }
 
 /// The heads in a file, one a line.
@@ -56,62 +84,14 @@ fn read_heads(path: &Path) -> anyhow::Result<Vec<Head>> {
     heads.collect()
 }
 
-/// A check that was made.
-struct Checked {
-    summary: Summary,
-    heads: Vec<Head>,
-    /// The number of findings.
-    found: usize,
-    warnings: usize,
-}
-
-impl Checked {
-    fn exit_code(&self) -> u8 {
-        u8::from(self.found > 0)
-    }
-
-    /// The counts in words. `heads`: the number of heads that were compared.
-    fn summary(&self, heads: usize) -> String {
-        let summary = &self.summary;
-        let mut text = format!(
-            "files: {}, lines: {}, runs: {}, findings: {}, warnings: {}\n",
-            summary.files, summary.lines, summary.runs, self.found, self.warnings
-        );
-        if summary.unchained > 0 {
-            text += &format!(
-                "not checked: {} lines of a version without chains\n",
-                summary.unchained
-            );
-        }
-        if heads > 0 {
-            text += &format!(
-                "heads: {heads}, of files that were deleted since: {}\n",
-                summary.deleted
-            );
-        }
-        text
-    }
-}
-
-/// Reads a ledger's files, and tells each finding.
+/// Reads a ledger's files, tells each finding, and returns the heads of the files.
 fn check(
     path: &Path,
-    heads: Vec<Head>,
-    tell: impl Fn(&Finding) -> anyhow::Result<()>,
-) -> anyhow::Result<Checked> {
-    let mut verifier = Verifier::new(heads);
-    let (mut heads, mut found, mut warnings) = (Vec::new(), 0, 0);
-    let mut note = |findings: Vec<Finding>| {
-        for finding in &findings {
-            if finding.fault.is_warning() {
-                warnings += 1;
-            } else {
-                found += 1;
-            }
-            tell(finding)?;
-        }
-        anyhow::Ok(())
-    };
+    known: Vec<Head>,
+    mut tell: impl FnMut(&Finding) -> anyhow::Result<()>,
+) -> anyhow::Result<(Vec<Head>, Summary)> {
+    let mut verifier = Verifier::new(known);
+    let mut heads = Vec::new();
     for (path, file) in open(path)? {
         let name = path.display().to_string();
         verifier.begin_file(&name);
@@ -123,19 +103,14 @@ fn check(
                 break;
             }
             verifier.line(&line);
-            note(verifier.findings())?;
+            verifier.findings().iter().try_for_each(&mut tell)?;
         }
         heads.extend(verifier.end_file());
-        note(verifier.findings())?;
+        verifier.findings().iter().try_for_each(&mut tell)?;
     }
     let (last, summary) = verifier.finish();
-    note(last)?;
-    Ok(Checked {
-        summary,
-        heads,
-        found,
-        warnings,
-    })
+    last.iter().try_for_each(tell)?;
+    Ok((heads, summary))
 }
 
 /// Opens a ledger's files: the rotated ones, the oldest first, and the file itself.
