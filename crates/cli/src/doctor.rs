@@ -36,9 +36,6 @@ pub struct Checkup {
     /// True if each check is printed when it ends.
     #[serde(skip)]
     prints: bool,
-    /// The width of the column of subjects.
-    #[serde(skip)]
-    width: usize,
 }
 
 /// Prints the findings, and returns 1 if something is missing.
@@ -73,7 +70,6 @@ impl Checkup {
             ok: true,
             checks: Vec::new(),
             prints,
-            width: width(&loaded),
         };
         checkup.print(&format!("callgate {}\n", checkup.version))?;
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -96,7 +92,7 @@ impl Checkup {
 
     /// Keeps a check, and prints its line.
     fn add(&mut self, check: Check) -> anyhow::Result<()> {
-        self.print(&check.line(self.width))?;
+        self.print(&check.line())?;
         self.ok &= check.state != Outcome::Missing;
         self.checks.push(check);
         Ok(())
@@ -376,18 +372,6 @@ impl Checkup {
         let to_do: String = missing.map(Check::to_do).collect();
         format!("something that runs need is MISSING; what to do:\n{to_do}")
     }
-}
-
-/// The width of the column of subjects.
-fn width(loaded: &anyhow::Result<Option<Loaded>>) -> usize {
-    let loaded = loaded.iter().flatten();
-    let names = loaded.flat_map(|loaded| {
-        let left_out = loaded.config.left_out.iter().map(|it| &it.server);
-        let servers = loaded.config.servers.iter();
-        servers.map(|server| &server.name).chain(left_out)
-    });
-    let widths = names.map(|name| "server ".len() + name.chars().count());
-    widths.chain(["sandbox".len()]).max().unwrap_or_default()
 }
 
 /// Starts one server, and checks its login.

@@ -4,6 +4,9 @@ use callgate_text::{indented, undrawn};
 use serde::Serialize;
 use serde_json::Value;
 
+/// The width of the column of subjects. A longer one moves the rest of its line.
+const WIDTH: usize = 18;
+
 /// One line of the output.
 #[derive(Serialize)]
 pub struct Check {
@@ -69,14 +72,14 @@ impl Check {
     }
 
     /// The line for a terminal. The advice about something missing is at the end of the output.
-    pub fn line(&self, width: usize) -> String {
+    pub fn line(&self) -> String {
         let (what, says) = (&self.what, &self.says);
         let state = match self.state {
             Outcome::Ok => "ok",
             Outcome::Warning => "warning",
             Outcome::Missing => "MISSING",
         };
-        let mut line = format!("{state:7}  {what:width$}  {says}");
+        let mut line = format!("{state:7}  {what:WIDTH$}  {says}");
         if let Some(advice) = &self.advice
             && self.state != Outcome::Missing
         {
