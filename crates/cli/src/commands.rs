@@ -386,20 +386,17 @@ async fn serve_stdio(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let loaded = trust::load_unattended(sources)?;
     let cancel = setup::cancel_on_signal()?;
     let client = callgate_serve::AnyClient::default();
-    let options = match &loaded {
+    let (options, loaded, waits) = match loaded {
         Some(loaded) => {
-            let options = setup::serve_options(loaded, &args);
+            let options = setup::serve_options(&loaded, &args);
             setup::warn_of_unused_flows(&loaded.config, options.mode);
-            options
+            (options, std::future::ready(loaded).boxed(), None)
         }
         // The file is not used before it is accepted.
-        None => setup::serve_options(&setup::Loaded::default(), &args),
-    };
-    let (loaded, waits) = match loaded {
-        Some(loaded) => (std::future::ready(loaded).boxed(), None),
         None => {
+            let options = setup::serve_options(&setup::Loaded::default(), &args);
             let (loaded, waits) = trust::when_accepted(sources);
-            (loaded, Some(waits))
+            (options, loaded, Some(waits))
         }
     };
     let records = Records::default();

@@ -1,6 +1,7 @@
 //! The console output of a script, written during the run.
 
-use std::io::{IsTerminal as _, stderr, stdout};
+use std::io::IsTerminal as _;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -9,6 +10,7 @@ use anyhow::Context as _;
 use callgate::RunReport;
 use callgate_text::undrawn;
 use parking_lot::{Condvar, Mutex};
+use rustix::stdio::{stderr, stdout};
 
 use crate::{print, progress};
 
@@ -54,23 +56,14 @@ struct Part {
 }
 
 impl Part {
-    fn is_at_terminal(&self) -> bool {
-        if self.is_error {
-            stderr().is_terminal()
-        } else {
-            stdout().is_terminal()
-        }
+    fn stream(&self) -> BorrowedFd<'static> {
+        if self.is_error { stderr() } else { stdout() }
     }
 
     /// True if it may be shown at a terminal and has box-drawing characters, which could imitate a
     /// question.
     fn imitates(&self) -> bool {
-        let is_shown = if self.is_error {
-            print::may_be_shown(&stderr())
-        } else {
-            print::may_be_shown(&stdout())
-        };
-        is_shown && undrawn(&self.text) != self.text
+        print::may_be_shown(&self.stream()) && undrawn(&self.text) != self.text
     }
 
     fn write(&self) -> anyhow::Result<()> {
@@ -175,7 +168,7 @@ fn write(parts: &Receiver<Part>, is_attended: bool) -> anyhow::Result<()> {
         }
         let mut held = HELD.0.lock();
         HELD.1.wait_while(&mut held, |held| *held);
-        if part.is_at_terminal() {
+        if part.stream().is_terminal() {
             // With the lock, so that no question begins before the write.
             progress::suspend(|| part.write())?;
         } else {

@@ -10,6 +10,7 @@ use callgate::Gate;
 use callgate::settings::Detail;
 use serde_json::json;
 
+use crate::doctor::count;
 use crate::print;
 
 /// The first line of each written file. Only a file with this line is replaced.
@@ -43,9 +44,9 @@ const OPTIONS: &str = r#"{
 /// Writes the files, and prints the next step. Returns the exit code.
 pub fn write(gate: &Gate, folder: &Path) -> anyhow::Result<u8> {
     let globals = callgate::faces::sandbox_declarations();
-    let functions = gate.declarations(Detail::Full, |_| true);
+    let declared = gate.declarations(Detail::Full, |_| true);
     let files = [
-        (DECLARATIONS, format!("{MARKER}{globals}{functions}")),
+        (DECLARATIONS, format!("{MARKER}{globals}{declared}")),
         (PROJECT, format!("{MARKER}{OPTIONS}")),
     ];
     let shown = folder.display();
@@ -59,10 +60,9 @@ pub fn write(gate: &Gate, folder: &Path) -> anyhow::Result<u8> {
     }
     let [declarations, project] = [DECLARATIONS, PROJECT].map(|name| folder.join(name));
     let (declarations, project) = (declarations.display(), project.display());
-    let count = gate.tools().len();
-    let functions = if count == 1 { "function" } else { "functions" };
+    let functions = count(gate.tools().len(), "function");
     print::out(&format!(
-        "wrote {declarations} ({count} {functions}) and {project}\n{}",
+        "wrote {declarations} ({functions}) and {project}\n{}",
         next_step(folder)
     ))?;
     Ok(0)
