@@ -42,21 +42,19 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Run(args) => run(config, args).await,
         Command::Check(args) => crate::check::execute(config, args).await,
         Command::Types(args) => {
-            let refresh = args.lists.refresh;
-            setup::with_tools(config, refresh, async |gate| print_types(gate, &args)).await
+            let print = async |gate: &Gate| print_types(gate, &args);
+            setup::with_tools(config, args.lists.refresh, print).await
         }
         Command::Tools(args) => {
-            let refresh = args.lists.refresh;
             let print = async |gate: &Gate| crate::tools::print(gate, &args);
-            setup::with_tools(config, refresh, print).await
+            setup::with_tools(config, args.lists.refresh, print).await
         }
         Command::Search(args) => crate::search::execute(config, args).await,
         Command::Call(args) => call(config, args).await,
         Command::Serve(args) => serve(config, args).await,
         Command::Export(args) => {
-            let refresh = args.lists.refresh;
             let print = async |gate: &Gate| crate::export::print(gate, &args);
-            setup::with_tools(config, refresh, print).await
+            setup::with_tools(config, args.lists.refresh, print).await
         }
         Command::Questions(args) => crate::questions::execute(config, args).await,
         Command::Ledger { command } => crate::ledger::execute(command),

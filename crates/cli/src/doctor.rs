@@ -318,12 +318,11 @@ impl Checkup {
 
     fn cache(&mut self, gate: &Gate) -> anyhow::Result<()> {
         const WHAT: &str = "cache";
+        let advice = "make the folder writable, or set \"path\" in \"cache\" to a different one";
         self.add(match gate.view().cache_folder() {
             Ok(Some(folder)) => Check::ok(WHAT, folder.display().to_string()),
             Ok(None) => Check::ok(WHAT, "off in the configuration"),
-            Err(reason) => Check::warning(WHAT, reason.to_string()).advise(
-                "make the folder writable, or set \"path\" in \"cache\" to a different one",
-            ),
+            Err(reason) => Check::warning(WHAT, reason.to_string()).advise(advice),
         })
     }
 

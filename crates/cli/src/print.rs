@@ -88,7 +88,8 @@ pub fn err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Counts a write to a standard stream, and returns its text: harmless where a terminal may show it.
+/// Counts a write to a standard stream, and returns its text, which is harmless where a terminal may
+/// show it.
 fn prepared<'t>(stream: &impl AsFd, text: &'t str) -> Cow<'t, str> {
     WRITES.fetch_add(1, Ordering::SeqCst);
     if may_be_shown(stream) {
