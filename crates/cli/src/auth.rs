@@ -171,7 +171,7 @@ async fn status(servers: &[&ServerSpec], json: bool) -> anyhow::Result<u8> {
 }
 
 /// True if a person has to log in again before the next call.
-fn needs_login(status: &LoginStatus) -> bool {
+pub fn needs_login(status: &LoginStatus) -> bool {
     status.ended || (status.expired && !status.renewable)
 }
 

@@ -17,6 +17,7 @@ use futures::stream::FuturesUnordered;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::auth::needs_login;
 use crate::clients::{ALLOW_FIRST, Client, Folders};
 use crate::setup::{self, Flags, Loaded, Sources, Start};
 use crate::trust::NotAccepted;
@@ -437,7 +438,7 @@ fn login_command(spec: &ServerSpec) -> String {
 async fn login(spec: &ServerSpec) -> Option<String> {
     auth::takes_login(spec).ok()?;
     Some(match auth::status(spec).await {
-        Ok(Some(status)) if status.ended || (status.expired && !status.renewable) => {
+        Ok(Some(status)) if needs_login(&status) => {
             let name = &spec.name;
             format!("its login has ended; run `callgate auth login {name}`")
         }

@@ -9,7 +9,7 @@ use callgate::faces::store::RunStatus;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use super::limit;
+use super::groups::limit;
 
 #[derive(Debug, Args)]
 pub struct QuestionsArgs {

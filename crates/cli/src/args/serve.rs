@@ -7,7 +7,7 @@ use callgate::config::parse_duration;
 use callgate_serve::config::{self, ToolMode, parse_share};
 use clap::{Args, Subcommand};
 
-use super::{CheckModeArgs, LedgerArgs, LimitArgs, PermissionArgs};
+use super::groups::{CheckModeArgs, LedgerArgs, LimitArgs, PermissionArgs};
 use crate::help;
 
 #[derive(Debug, Args)]

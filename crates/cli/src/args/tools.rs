@@ -7,7 +7,7 @@ use callgate::faces::ExportFormat;
 use callgate::settings::{Detail, SearchBy};
 use clap::Args;
 
-use super::{DryRunArgs, LedgerArgs, ListArgs, PermissionArgs, limit};
+use super::groups::{DryRunArgs, LedgerArgs, ListArgs, PermissionArgs, limit};
 
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
