@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_catalog::{Catalog, Malformed, MalformedReason, Tool, ToolDefinition};
+use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_policy::{Because, Decision, Rules, Verdict};
 use callgate_script::Mentions;
@@ -108,8 +108,7 @@ impl LiveCatalog {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let known = self.known();
         let lists = known.lists.iter().flat_map(|list| list.warnings());
-        let tools = known.catalog.warnings();
-        lists.chain(tools.iter().map(ToString::to_string)).collect()
+        lists.chain(known.catalog.warnings()).collect()
     }
 
     /// The tools, after asking for lists that are out of date or not known.
@@ -444,6 +443,9 @@ struct ReadList {
     read: Arc<ReadTools>,
 }
 
+/// Why a tool is dropped that a server of an earlier revision of MCP runs as a task only.
+const TASK_ONLY: &str = "it can be called only as a task of MCP 2025-11-25 \
+    (`execution.taskSupport`), which Callgate does not support";
 /// The first revision of MCP in which a server may answer any call with a task.
 const TASKS_SINCE: &str = "2026-07-28";
 
@@ -505,7 +507,7 @@ impl ReadTools {
                 Ok(definition) if definition.task_only && !has_tasks => dropped.push(Malformed {
                     server: definition.server,
                     tool: Some(definition.name),
-                    reason: MalformedReason::TaskOnly,
+                    reason: TASK_ONLY.to_owned(),
                 }),
                 Ok(definition) => definitions.push(Arc::new(definition)),
                 Err(malformed) => dropped.push(malformed),

@@ -10,7 +10,7 @@ use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 
 use crate::definition::ToolDefinition;
 use crate::tool::Tool;
-use crate::warning::Warning;
+use crate::warning::{collision, degraded, duplicate};
 
 /// The tools of a run. It does not change once built.
 ///
@@ -25,7 +25,7 @@ pub struct Catalog {
     hidden: Vec<Tool>,
     /// Tools that their servers keep from models.
     not_for_models: Vec<Tool>,
-    warnings: Vec<Warning>,
+    warnings: Vec<String>,
     declarations: OnceLock<Declarations>,
 }
 
@@ -69,7 +69,7 @@ impl Catalog {
         for tool in &tools {
             warnings.extend(tool.definition.warnings.iter().cloned());
         }
-        warnings.extend(names.collisions().iter().cloned().map(Warning::Collision));
+        warnings.extend(names.collisions().iter().map(collision));
         let functions = tools.iter().map(|tool| tool.function.clone());
         let by_function = functions.zip(0..).collect();
         // Named among themselves, so that the names of the others do not depend on them.
@@ -136,8 +136,7 @@ impl Catalog {
     pub fn collision(&self, function: &str) -> Option<String> {
         let function = names::identifier(function);
         let mut collisions = self.names.collisions().iter();
-        let collision = collisions.find(|collision| collision.name == function)?;
-        Some(Warning::Collision(collision.clone()).to_string())
+        collisions.find(|it| it.name == function).map(collision)
     }
 
     /// The tools of each server, servers and tools in the order given.
@@ -192,10 +191,9 @@ impl Catalog {
 
     /// The warnings: about definitions first, in their order, then about names, then
     /// about types.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let degraded = self.declared().degradations().iter().cloned();
-        let warnings = self.warnings.iter().cloned();
-        warnings.chain(degraded.map(Warning::Degraded)).collect()
+    pub fn warnings(&self) -> Vec<String> {
+        let about_types = self.declared().degradations().iter().map(degraded);
+        self.warnings.iter().cloned().chain(about_types).collect()
     }
 
     fn declared(&self) -> &Declarations {
@@ -222,16 +220,13 @@ fn schema(tool: &Tool) -> ToolSchema<'_> {
 /// Drops the duplicates of earlier tools, with a warning for each.
 fn without_duplicates(
     mut definitions: Vec<Arc<ToolDefinition>>,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Vec<String>,
 ) -> Vec<Arc<ToolDefinition>> {
     let mut seen: HashSet<(String, String)> = HashSet::with_capacity(definitions.len());
     definitions.retain(|definition| {
         let first = seen.insert((definition.server.clone(), definition.name.clone()));
         if !first {
-            warnings.push(Warning::Duplicate {
-                server: definition.server.clone(),
-                tool: definition.name.clone(),
-            });
+            warnings.push(duplicate(&definition.server, &definition.name));
         }
         first
     });

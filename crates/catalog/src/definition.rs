@@ -11,7 +11,7 @@ use callgate_schema::Declared;
 use callgate_typegen::deprecation;
 use serde_json::{Map, Value};
 
-use crate::warning::{Malformed, MalformedReason, SchemaFault, Warning};
+use crate::warning::{Malformed, ignored};
 
 /// Bytes of a tool's name. The protocol asks for at most 128 characters;
 /// servers in use go beyond that, though never far.
@@ -49,8 +49,8 @@ pub struct ToolDefinition {
     /// True if a server of MCP 2025-11-25 takes calls of it only as tasks
     /// (`execution.taskSupport`). Later revisions do not have the member.
     pub task_only: bool,
-    /// Warnings about parts that were left out.
-    pub warnings: Vec<Warning>,
+    /// Warnings about parts that were left out, as sentences.
+    pub warnings: Vec<String>,
 }
 
 impl ToolDefinition {
@@ -90,26 +90,26 @@ impl ToolDefinition {
     /// Reads one entry of a server's list.
     /// The error: [`Malformed`] if the entry has no usable name or input schema.
     pub fn parse(server: &str, raw: &Value) -> Result<Self, Malformed> {
-        let malformed = |name: Option<&str>, reason| Malformed {
+        let malformed = |name: Option<&str>, reason: &str| Malformed {
             server: server.to_owned(),
             tool: name.map(|name| name[..name.floor_char_boundary(MAX_NAME)].to_owned()),
-            reason,
+            reason: reason.to_owned(),
         };
         let Some(entry) = raw.as_object() else {
-            return Err(malformed(None, MalformedReason::NotAnObject));
+            return Err(malformed(None, "the entry is not an object"));
         };
         let name = match entry.get("name") {
-            None => return Err(malformed(None, MalformedReason::NoName)),
+            None => return Err(malformed(None, "it has no `name`")),
             Some(Value::String(name)) => name.as_str(),
-            Some(_) => return Err(malformed(None, MalformedReason::NameNotAString)),
+            Some(_) => return Err(malformed(None, "`name` is not a string")),
         };
         if let Some(reason) = name_fault(name) {
-            return Err(malformed(Some(name), reason));
+            return Err(malformed(Some(name), &reason));
         }
         let input_schema = match entry.get("inputSchema") {
-            None => return Err(malformed(Some(name), MalformedReason::NoInputSchema)),
+            None => return Err(malformed(Some(name), "it has no `inputSchema`")),
             Some(schema) => input_schema(schema)
-                .map_err(|fault| malformed(Some(name), MalformedReason::InputSchema(fault)))?,
+                .map_err(|fault| malformed(Some(name), &format!("`inputSchema` {fault}")))?,
         };
 
         let mut reader = Reader {
@@ -122,7 +122,7 @@ impl ToolDefinition {
             Some(schema) => match schema_fault(schema) {
                 None => Some(Declared::new(schema.clone())),
                 Some(fault) => {
-                    reader.ignore("outputSchema", &fault.to_string());
+                    reader.ignore("outputSchema", &fault);
                     None
                 }
             },
@@ -139,7 +139,7 @@ impl ToolDefinition {
             hints,
             meta: meta(entry),
             identity: Arc::new(Definition::of(raw)),
-            hidden: is_hidden(entry),
+            hidden: is_hidden(raw),
             task_only: raw["execution"]["taskSupport"] == "required",
             warnings: reader.warnings,
             ..Self::new(server, name)
@@ -148,16 +148,12 @@ impl ToolDefinition {
 }
 
 /// True if a server lists the viewers of the tool and models are not among them.
-fn is_hidden(entry: &Map<String, Value>) -> bool {
-    let visibility = entry
-        .get("_meta")
-        .and_then(|meta| meta.get("ui"))
-        .and_then(|ui| ui.get("visibility"));
-    match visibility {
-        None | Some(Value::Null) => false,
-        Some(Value::Array(viewers)) => !viewers.iter().any(|viewer| viewer == "model"),
+fn is_hidden(raw: &Value) -> bool {
+    match &raw["_meta"]["ui"]["visibility"] {
+        Value::Null => false,
+        Value::Array(viewers) => !viewers.iter().any(|viewer| viewer == "model"),
         // A visibility of unknown form hides the tool.
-        Some(_) => true,
+        _ => true,
     }
 }
 
@@ -169,23 +165,21 @@ fn meta(entry: &Map<String, Value>) -> Option<Map<String, Value>> {
     meta.and_then(Value::as_object).cloned()
 }
 
-fn name_fault(name: &str) -> Option<MalformedReason> {
+fn name_fault(name: &str) -> Option<String> {
     if name.is_empty() {
-        Some(MalformedReason::NameEmpty)
+        Some("`name` is empty".to_owned())
     } else if name.len() > MAX_NAME {
-        Some(MalformedReason::NameTooLong {
-            bytes: name.len(),
-            limit: MAX_NAME,
-        })
+        let bytes = name.len();
+        Some(format!("`name` has {bytes} bytes; the limit is {MAX_NAME}"))
     } else if name.chars().any(char::is_control) {
-        Some(MalformedReason::NameNotText)
+        Some("`name` holds control characters".to_owned())
     } else {
         None
     }
 }
 
-/// The schema of arguments, with the `type` "object".
-fn input_schema(schema: &Value) -> Result<Value, SchemaFault> {
+/// The schema of arguments, with the `type` "object". The error: its fault, as a clause.
+fn input_schema(schema: &Value) -> Result<Value, String> {
     if let Some(fault) = schema_fault(schema) {
         return Err(fault);
     }
@@ -201,21 +195,21 @@ fn input_schema(schema: &Value) -> Result<Value, SchemaFault> {
             ty => is_object(ty),
         };
         if !is_of_objects {
-            return Err(SchemaFault::NotOfObjects);
+            return Err("does not have the `type` \"object\"".to_owned());
         }
         *ty = "object".into();
     }
     Ok(schema)
 }
 
-/// The fault of any schema of a tool. A result may be something else than
+/// The fault of any schema of a tool, as a clause. A result may be something else than
 /// an object from the protocol's 2026 revision on, so its `type` is free.
-fn schema_fault(schema: &Value) -> Option<SchemaFault> {
+fn schema_fault(schema: &Value) -> Option<String> {
     if !schema.is_object() {
-        return Some(SchemaFault::NotAnObject);
+        return Some("is not an object".to_owned());
     }
-    let limit = MAX_SCHEMA_DEPTH;
-    deeper_than(schema, limit).then_some(SchemaFault::TooDeep { limit })
+    let is_too_deep = deeper_than(schema, MAX_SCHEMA_DEPTH);
+    is_too_deep.then(|| format!("is nested deeper than {MAX_SCHEMA_DEPTH} levels"))
 }
 
 /// True if a value is nested deeper than `limit`; without recursion, and before
@@ -239,11 +233,11 @@ fn deeper_than(value: &Value, limit: usize) -> bool {
 struct Reader<'a> {
     server: &'a str,
     tool: &'a str,
-    warnings: Vec<Warning>,
+    warnings: Vec<String>,
 }
 
 impl Reader<'_> {
-    fn string(&mut self, map: &Map<String, Value>, member: &'static str) -> Option<String> {
+    fn string(&mut self, map: &Map<String, Value>, member: &str) -> Option<String> {
         match map.get(member)? {
             Value::String(text) => Some(text.clone()),
             Value::Null => None,
@@ -254,7 +248,7 @@ impl Reader<'_> {
         }
     }
 
-    fn boolean(&mut self, map: &Map<String, Value>, member: &'static str) -> Option<bool> {
+    fn boolean(&mut self, map: &Map<String, Value>, member: &str) -> Option<bool> {
         match map.get(member)? {
             Value::Bool(value) => Some(*value),
             Value::Null => None,
@@ -284,12 +278,8 @@ impl Reader<'_> {
         (self.string(map, "title"), hints)
     }
 
-    fn ignore(&mut self, member: &'static str, fault: &str) {
-        self.warnings.push(Warning::Ignored {
-            server: self.server.to_owned(),
-            tool: self.tool.to_owned(),
-            member,
-            fault: fault.to_owned(),
-        });
+    fn ignore(&mut self, member: &str, fault: &str) {
+        let warning = ignored(self.server, self.tool, member, fault);
+        self.warnings.push(warning);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Catalog`] is built from the entries that servers list, and maps each function name to one
 //! tool of one server. An entry that is not a tool, a second tool of the same name, or a schema that
-//! cannot be expressed costs itself at most, and leaves a [`Warning`].
+//! cannot be expressed costs itself at most, and leaves a warning, a sentence for a person.
 
 mod catalog;
 mod definition;
@@ -16,4 +16,4 @@ pub use catalog::Catalog;
 pub use definition::ToolDefinition;
 pub use meant::Meant;
 pub use tool::Tool;
-pub use warning::{Malformed, MalformedReason, SchemaFault, Warning};
+pub use warning::Malformed;

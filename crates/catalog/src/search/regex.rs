@@ -17,32 +17,18 @@ const IN_NAME: f64 = 3.0;
 const IN_TITLE: f64 = 2.0;
 const IN_DESCRIPTION: f64 = 1.0;
 
-/// Why a text is not used as an expression.
+/// Why a text is not used as an expression: it is too long, too large once compiled, or does not
+/// parse. Its `Display` is a clause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PatternFault {
-    /// It is too long.
-    #[error("it has {bytes} bytes; the limit is {limit}")]
-    TooLong {
-        /// Its length, in bytes.
-        bytes: usize,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// It would take too much memory: large counts, or many classes.
-    #[error("it is too large once compiled; use smaller counts")]
-    TooLarge,
-    /// It does not parse.
-    #[error("{0}")]
-    Syntax(String),
-}
+#[error("{0}")]
+pub struct PatternFault(String);
 
 /// Compiles an expression that ignores case.
 pub(super) fn compile(pattern: &str) -> Result<Regex, PatternFault> {
     if pattern.len() > MAX_PATTERN {
-        return Err(PatternFault::TooLong {
-            bytes: pattern.len(),
-            limit: MAX_PATTERN,
-        });
+        let bytes = pattern.len();
+        let fault = format!("it has {bytes} bytes; the limit is {MAX_PATTERN}");
+        return Err(PatternFault(fault));
     }
     let mut builder = RegexBuilder::new(pattern);
     builder
@@ -50,14 +36,18 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, PatternFault> {
         .size_limit(MAX_COMPILED)
         .dfa_size_limit(MAX_COMPILED)
         .nest_limit(MAX_NESTING);
-    builder.build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => PatternFault::TooLarge,
-        // It draws the place on lines of its own; the last one says what is wrong.
-        other => {
-            let text = other.to_string();
-            let last = text.lines().last().unwrap_or_default();
-            PatternFault::Syntax(last.trim_start_matches("error: ").to_owned())
-        }
+    builder.build().map_err(|error| {
+        let text = error.to_string();
+        PatternFault(match error {
+            regex::Error::CompiledTooBig(_) => {
+                "it is too large once compiled; use smaller counts".to_owned()
+            }
+            // It draws the place on lines of its own; the last one has the mistake.
+            _ => {
+                let last = text.lines().last().unwrap_or_default();
+                last.trim_start_matches("error: ").to_owned()
+            }
+        })
     })
 }
 
