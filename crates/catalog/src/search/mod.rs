@@ -19,7 +19,7 @@ pub use regex::PatternFault;
 pub use unknown::UnknownWords;
 
 use document::Document;
-use query::{Group, Vocabulary};
+use query::Group;
 use terms::Term;
 pub(crate) use typos::{Asked, MAX_ASKED, plain};
 use typos::{Names, Spelling};
@@ -192,6 +192,11 @@ impl SearchIndex {
         (1.0 + (all - holders + 0.5) / (holders + 0.5)).ln()
     }
 
+    /// True if some tool has this term.
+    fn has(&self, term: Term) -> bool {
+        self.postings.contains_key(&term)
+    }
+
     fn postings_of(&self, term: Term) -> &[(usize, f32)] {
         self.postings
             .get(&term)
@@ -219,16 +224,6 @@ impl SearchIndex {
             more,
             ..Matched::default()
         }
-    }
-}
-
-impl Vocabulary for SearchIndex {
-    fn has(&self, term: Term) -> bool {
-        self.postings.contains_key(&term)
-    }
-
-    fn near(&self, word: &str) -> Vec<&str> {
-        self.spelling.near(word)
     }
 }
 

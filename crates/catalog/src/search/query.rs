@@ -1,5 +1,6 @@
 //! A query as groups of terms; one term of each group suffices.
 
+use super::SearchIndex;
 use super::document::{joined, start_of};
 use super::terms::{Term, words};
 
@@ -22,16 +23,8 @@ pub(super) struct Group {
     pub(super) is_word: bool,
 }
 
-/// The part of the index that the query parser uses.
-pub(super) trait Vocabulary {
-    /// True if some tool has this term.
-    fn has(&self, term: Term) -> bool;
-    /// The words of names that are a letter away.
-    fn near(&self, word: &str) -> Vec<&str>;
-}
-
 /// The groups of a query, none twice.
-pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
+pub(super) fn groups(query: &str, index: &SearchIndex) -> Vec<Group> {
     let all = words(start_of(query, MAX_QUERY), MAX_WORDS * 2);
     let telling: Vec<String> = all
         .iter()
@@ -43,7 +36,7 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
     words.truncate(MAX_WORDS);
     let mut groups: Vec<Group> = Vec::new();
     for word in &words {
-        let group = group_of(word, vocabulary);
+        let group = group_of(word, index);
         if groups.iter().all(|other| other.terms != group.terms) {
             groups.push(group);
         }
@@ -51,7 +44,7 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
     let pairs = joined(&words);
     for (pair, joined) in words.windows(2).zip(&pairs) {
         let joined = (Term::of(joined), 1.0);
-        if !vocabulary.has(joined.0) {
+        if !index.has(joined.0) {
             continue;
         }
         // A tool that has two words as one word has both.
@@ -67,7 +60,7 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
     for name in words.iter().chain(&pairs) {
         let terms = vec![(Term::of_server(name), 1.0)];
         let is_new = groups.iter().all(|group| group.terms != terms);
-        if is_new && vocabulary.has(Term::of_server(name)) {
+        if is_new && index.has(Term::of_server(name)) {
             groups.push(Group {
                 terms,
                 is_word: false,
@@ -78,7 +71,7 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
 }
 
 /// The terms for one word.
-pub(super) fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
+pub(super) fn group_of(word: &str, index: &SearchIndex) -> Group {
     let own = Term::of(word);
     let mut terms = vec![(own, 1.0)];
     for synonym in SYNONYMS
@@ -88,8 +81,8 @@ pub(super) fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
         let others = synonym.split(' ').map(Term::of).filter(|term| *term != own);
         terms.extend(others.map(|term| (term, SYNONYM)));
     }
-    if !vocabulary.has(own) && terms.len() == 1 {
-        let near = vocabulary.near(word);
+    if !index.has(own) && terms.len() == 1 {
+        let near = index.spelling.near(word);
         terms.extend(near.into_iter().map(|word| (Term::of(word), MEANT)));
     }
     Group {
@@ -144,19 +137,22 @@ const SYNONYMS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::Entry;
     use super::*;
+    use crate::ToolDefinition;
 
-    struct Known<'a>(&'a [&'static str]);
-
-    impl Vocabulary for Known<'_> {
-        fn has(&self, term: Term) -> bool {
-            self.0.iter().any(|word| Term::of(word) == term)
-        }
-
-        fn near(&self, word: &str) -> Vec<&str> {
-            let near = |known: &&&'static str| strsim::osa_distance(known, word) == 1;
-            self.0.iter().filter(near).copied().collect()
-        }
+    /// An index of the tools `label`, `pullrequest`, `issue` and `map` of the server `maps`.
+    fn known() -> SearchIndex {
+        let tools = ["label", "pullrequest", "issue", "map"];
+        let tools = tools.map(|tool| Arc::new(ToolDefinition::new("maps", tool)));
+        SearchIndex::build(tools.iter().map(|definition| Entry {
+            function: &definition.name,
+            definition,
+            keywords: Vec::new(),
+            about: None,
+        }))
     }
 
     #[test]
@@ -166,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_query_is_read_into_groups() {
-        let known = Known(&["label", "pullrequest", "issue", "map", "maps/"]);
+        let known = known();
         let check = |query: &str, expected: &[usize]| {
             let groups = groups(query, &known);
             let sizes: Vec<usize> = groups.iter().map(|group| group.terms.len()).collect();
