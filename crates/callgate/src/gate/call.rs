@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Gate;
 use crate::report::Status;
-use crate::report::text::write_dry_run;
+use crate::report::calls::write_dry_run;
 use crate::run_request::CallSettings;
 use crate::setters::{call_setters, setters};
 

@@ -4,9 +4,13 @@
 //! [`Display`](std::fmt::Display)), and JSON (`serde`), described in docs/report.md.
 
 pub(crate) mod build;
+pub(crate) mod calls;
 pub(crate) mod emitted;
+mod kept;
 pub(crate) mod text;
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use callgate_gate::{LedgerLine, Withheld};
@@ -297,4 +301,21 @@ pub struct Unavailable {
     pub server: String,
     /// Why, and what to do.
     pub reason: String,
+}
+
+/// The items in groups of equal keys, in the order of the first of each group.
+fn grouped<T, K: Eq + Hash>(
+    items: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    let mut places: HashMap<K, usize> = HashMap::new();
+    for item in items {
+        let place = *places.entry(key(&item)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
 }
