@@ -139,29 +139,6 @@ impl Catalog {
         collisions.find(|it| it.name == function).map(collision)
     }
 
-    /// The tools of each server, servers and tools in the order given.
-    pub fn by_server(&self) -> Vec<(&str, Vec<&Tool>)> {
-        let mut servers: Vec<(&str, Vec<&Tool>)> = Vec::new();
-        let mut place: HashMap<&str, usize> = HashMap::new();
-        for tool in &self.tools {
-            let server = tool.definition.server.as_str();
-            let index = *place.entry(server).or_insert_with(|| {
-                servers.push((server, Vec::new()));
-                servers.len() - 1
-            });
-            if let Some((_, tools)) = servers.get_mut(index) {
-                tools.push(tool);
-            }
-        }
-        servers
-    }
-
-    /// The functions for which `select` is true, at this level of detail: lines of names, or
-    /// TypeScript declarations with the types they need.
-    pub fn declarations(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
-        self.declared().text(detail, select)
-    }
-
     /// The declarations for the type check of a script with these names, as
     /// [`Declarations::for_script`] gives them.
     pub fn declarations_for(
@@ -172,8 +149,9 @@ impl Catalog {
         self.declared().for_script(names, known)
     }
 
-    /// As [`Catalog::declarations`], of these functions in this order, without unknown names. `mark`
-    /// gives a remark to put before the text of a tool.
+    /// These functions in this order, without unknown names, at this level of detail: lines of names,
+    /// or TypeScript declarations with the types they need. `mark` gives a remark to put before the
+    /// text of a tool.
     pub fn declarations_of(
         &self,
         detail: Detail,

@@ -129,7 +129,17 @@ impl ToolDefinition {
         };
         let title = reader.string(entry, "title");
         let description = reader.string(entry, "description");
-        let (older_title, hints) = reader.annotations(entry);
+        let annotations = reader.member(entry, "annotations", "an object", Value::as_object);
+        let annotations = annotations.map(|annotations| {
+            let hints = Hints {
+                read_only: reader.boolean(annotations, "readOnlyHint"),
+                destructive: reader.boolean(annotations, "destructiveHint"),
+                idempotent: reader.boolean(annotations, "idempotentHint"),
+                open_world: reader.boolean(annotations, "openWorldHint"),
+            };
+            (reader.string(annotations, "title"), hints)
+        });
+        let (older_title, hints) = annotations.unwrap_or_default();
         Ok(Self {
             title,
             description,
@@ -237,45 +247,29 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn string(&mut self, map: &Map<String, Value>, member: &str) -> Option<String> {
-        match map.get(member)? {
-            Value::String(text) => Some(text.clone()),
-            Value::Null => None,
-            _ => {
-                self.ignore(member, "is not a string");
-                None
-            }
+    /// The value of a member, unless it is missing, null or not of this kind.
+    fn member<'v, T>(
+        &mut self,
+        map: &'v Map<String, Value>,
+        member: &str,
+        kind: &str,
+        read: impl FnOnce(&'v Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = map.get(member).filter(|value| !value.is_null())?;
+        let value = read(value);
+        if value.is_none() {
+            self.ignore(member, &format!("is not {kind}"));
         }
+        value
+    }
+
+    fn string(&mut self, map: &Map<String, Value>, member: &str) -> Option<String> {
+        let text = self.member(map, member, "a string", Value::as_str);
+        text.map(str::to_owned)
     }
 
     fn boolean(&mut self, map: &Map<String, Value>, member: &str) -> Option<bool> {
-        match map.get(member)? {
-            Value::Bool(value) => Some(*value),
-            Value::Null => None,
-            _ => {
-                self.ignore(member, "is not a boolean");
-                None
-            }
-        }
-    }
-
-    /// The title and the hints.
-    fn annotations(&mut self, entry: &Map<String, Value>) -> (Option<String>, Hints) {
-        let map = match entry.get("annotations") {
-            None | Some(Value::Null) => return (None, Hints::default()),
-            Some(Value::Object(map)) => map,
-            Some(_) => {
-                self.ignore("annotations", "is not an object");
-                return (None, Hints::default());
-            }
-        };
-        let hints = Hints {
-            read_only: self.boolean(map, "readOnlyHint"),
-            destructive: self.boolean(map, "destructiveHint"),
-            idempotent: self.boolean(map, "idempotentHint"),
-            open_world: self.boolean(map, "openWorldHint"),
-        };
-        (self.string(map, "title"), hints)
+        self.member(map, member, "a boolean", Value::as_bool)
     }
 
     fn ignore(&mut self, member: &str, fault: &str) {

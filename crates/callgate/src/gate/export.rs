@@ -85,9 +85,11 @@ pub(super) fn exported(
         notes: Vec::new(),
     };
     let (mut loaded, mut deferred) = (Vec::new(), Vec::new());
-    for (server, tools) in catalog.by_server() {
+    // A catalog has the tools of a server in a row.
+    let are_of_one = |a: &Tool, b: &Tool| a.definition.server == b.definition.server;
+    for tools in catalog.tools().chunk_by(are_of_one) {
         let mut later = Vec::new();
-        for tool in tools.into_iter().filter(|tool| choose(&tool.function)) {
+        for tool in tools.iter().filter(|tool| choose(&tool.function)) {
             let function = &tool.function;
             // The provider would refuse the whole request.
             let schema = match schema::fit(format, &tool.definition.input_schema) {
@@ -111,8 +113,10 @@ pub(super) fn exported(
                 loaded.push(entry);
             }
         }
-        if !later.is_empty() {
-            deferred.push((server, later));
+        if let Some(first) = tools.first()
+            && !later.is_empty()
+        {
+            deferred.push((first.definition.server.as_str(), later));
         }
     }
     exported.tools = array(format, loaded, deferred);

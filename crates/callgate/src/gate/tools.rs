@@ -26,16 +26,13 @@ impl Gate {
     /// The tools, grouped by server in the order of the configuration.
     pub fn tools(&self) -> Vec<ToolInfo> {
         let catalog = self.live.catalog();
-        let by_server = catalog.by_server();
-        let tools = by_server.iter().flat_map(|(_, tools)| tools);
-        tools
-            .map(|tool| ToolInfo {
-                function: tool.function.clone(),
-                server: tool.definition.server.clone(),
-                tool: tool.definition.name.clone(),
-                summary: catalog.summary(&tool.function).map(str::to_owned),
-            })
-            .collect()
+        let tools = catalog.tools().iter().map(|tool| ToolInfo {
+            function: tool.function.clone(),
+            server: tool.definition.server.clone(),
+            tool: tool.definition.name.clone(),
+            summary: catalog.summary(&tool.function).map(str::to_owned),
+        });
+        tools.collect()
     }
 
     /// Asks servers for lists of tools that are out of date, and waits up to two seconds.

@@ -181,11 +181,8 @@ fn first_sentence(text: &str) -> usize {
 
 /// The first `max` bytes of a text, or fewer.
 pub(super) fn start_of(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(max))
+        .unwrap_or_default()
 }
 
 /// The terms of all places, each with its weight there.

@@ -94,26 +94,27 @@ impl SearchIndex {
         limit: usize,
     ) -> Matched<'_> {
         let groups = query::groups(query, self);
-        let mut scores = Scores::of(self.documents.len());
+        let mut scores = vec![Score::default(); self.documents.len()];
         let mut whole = 0.0;
         for group in &groups {
             whole += self.add(group, &mut scores);
         }
-        let words = groups.iter().filter(|group| group.is_word).count();
-        scores.prefer_covered(words);
-        for (document, total) in self.documents.iter().zip(&mut scores.total) {
+        let words = groups.iter().filter(|group| group.is_word).count().max(1) as f32;
+        for (document, score) in self.documents.iter().zip(&mut scores) {
+            if score.total > 0.0 {
+                score.total *= (f32::from(score.covered) / words).powf(COVERAGE);
+            }
             if document.is_deprecated {
-                *total *= DEPRECATED;
+                score.total *= DEPRECATED;
             }
         }
         self.add_named(query, &mut scores);
         let mut fits = false;
-        let found = scores.total.into_iter().zip(scores.share).enumerate();
-        let found = found.filter_map(|(index, (score, share))| {
+        let found = scores.iter().enumerate().filter_map(|(index, score)| {
             let document = self.documents.get(index)?;
-            let is_found = score > 0.0 && accepts(document.server());
-            fits |= is_found && share > whole * FITTING;
-            is_found.then_some((index, f64::from(score)))
+            let is_found = score.total > 0.0 && accepts(document.server());
+            fits |= is_found && score.share > whole * FITTING;
+            is_found.then_some((index, f64::from(score.total)))
         });
         let found = found.collect();
         Matched {
@@ -158,30 +159,42 @@ impl SearchIndex {
 
     /// Adds to each tool the score of the group's best term. Returns the rarity of the group: that of
     /// its first term that a tool has, and 0 if the group is not a word.
-    fn add(&self, group: &Group, scores: &mut Scores) -> f32 {
+    fn add(&self, group: &Group, scores: &mut [Score]) -> f32 {
         for (term, counts) in &group.terms {
             let postings = self.postings_of(*term);
             let rarity = self.rarity(postings.len()) * counts;
             for (document, weight) in postings {
-                scores.raise(*document, rarity * weight, *counts);
+                if let Some(score) = scores.get_mut(*document) {
+                    let (added, max) = &mut score.of_group;
+                    *added = added.max(rarity * weight);
+                    *max = max.max(*counts);
+                }
             }
         }
         let holders = group.terms.iter().map(|(term, _)| self.postings_of(*term));
         let holders = holders.map(<[_]>::len).find(|holders| *holders > 0);
         let rarity = self.rarity(holders.unwrap_or_default()) * f32::from(u8::from(group.is_word));
-        scores.end_group(group.is_word, rarity);
+        for score in scores.iter_mut().filter(|score| score.of_group.0 > 0.0) {
+            let (added, counts) = std::mem::take(&mut score.of_group);
+            score.total += added;
+            score.share += rarity * counts;
+            score.covered += u8::from(group.is_word);
+        }
         rarity
     }
 
     /// Adds the score of names that are like the whole query.
-    fn add_named(&self, query: &str, scores: &mut Scores) {
+    fn add_named(&self, query: &str, scores: &mut [Score]) {
         let is_name = !query.trim().contains(char::is_whitespace);
         for (index, likeness) in self.names.like(query) {
             // A few words may be like a name by chance, unless they are the name.
             let is_old = |document: &Document| document.is_deprecated;
             let is_old = self.documents.get(index).is_some_and(is_old);
-            if is_name || likeness >= 1.0 && !is_old {
-                scores.add(index, NAME_BONUS * likeness as f32, f32::INFINITY);
+            if (is_name || likeness >= 1.0 && !is_old)
+                && let Some(score) = scores.get_mut(index)
+            {
+                score.total += NAME_BONUS * likeness as f32;
+                score.share = f32::INFINITY;
             }
         }
     }
@@ -227,67 +240,14 @@ impl SearchIndex {
     }
 }
 
-/// The scores of all tools while a query is answered.
-struct Scores {
-    total: Vec<f32>,
-    /// The sum of the rarities of those words of the query that a tool has.
-    share: Vec<f32>,
-    /// The score that the current group has added so far, and the weight of its term.
-    of_group: Vec<(f32, f32)>,
-    /// The number of words of the query that a tool has.
-    covered: Vec<u8>,
-    touched: Vec<usize>,
-}
-
-impl Scores {
-    fn of(documents: usize) -> Self {
-        Self {
-            total: vec![0.0; documents],
-            share: vec![0.0; documents],
-            of_group: vec![(0.0, 0.0); documents],
-            covered: vec![0; documents],
-            touched: Vec::new(),
-        }
-    }
-
-    /// Has the group add this much at least.
-    fn raise(&mut self, index: usize, score: f32, counts: f32) {
-        let Some((of_group, max)) = self.of_group.get_mut(index) else {
-            return;
-        };
-        if *of_group == 0.0 {
-            self.touched.push(index);
-        }
-        *of_group = of_group.max(score);
-        *max = max.max(counts);
-    }
-
-    fn end_group(&mut self, is_word: bool, rarity: f32) {
-        for index in std::mem::take(&mut self.touched) {
-            if let Some(of_group) = self.of_group.get_mut(index) {
-                let (score, counts) = std::mem::take(of_group);
-                self.add(index, score, rarity * counts);
-            }
-            if let Some(covered) = self.covered.get_mut(index) {
-                *covered += u8::from(is_word);
-            }
-        }
-    }
-
-    fn prefer_covered(&mut self, words: usize) {
-        let words = words.max(1) as f32;
-        for (total, covered) in self.total.iter_mut().zip(&self.covered) {
-            if *total > 0.0 {
-                *total *= (f32::from(*covered) / words).powf(COVERAGE);
-            }
-        }
-    }
-
-    fn add(&mut self, index: usize, score: f32, share: f32) {
-        if let (Some(total), Some(shared)) = (self.total.get_mut(index), self.share.get_mut(index))
-        {
-            *total += score;
-            *shared += share;
-        }
-    }
+/// The score of a tool while a query is answered.
+#[derive(Clone, Copy, Default)]
+struct Score {
+    total: f32,
+    /// The sum of the rarities of those words of the query that the tool has.
+    share: f32,
+    /// The score that the current group adds, and the weight of its term.
+    of_group: (f32, f32),
+    /// The number of words of the query that the tool has.
+    covered: u8,
 }
