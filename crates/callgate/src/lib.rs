@@ -112,6 +112,7 @@ mod models;
 mod names;
 mod position;
 mod question_text;
+mod read_list;
 mod read_script;
 mod record;
 pub mod report;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
+use callgate_catalog::{Catalog, Tool};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_policy::{Because, Decision, Rules, Verdict};
 use callgate_script::Mentions;
@@ -16,7 +16,6 @@ use callgate_text::one_line;
 use futures::future::join_all;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
-use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -24,12 +23,16 @@ use crate::cache::Cache;
 use crate::lint::Lint;
 use crate::model_tools;
 use crate::names::NameProblem;
+use crate::read_list::ReadList;
 use crate::scope::Scope;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The characters of a message about an incomplete list.
 const MAX_GAPS: usize = 500;
+
+/// The catalogs of all gates: those of the users of a host are mostly the same.
+static CATALOGS: Shared<Catalog> = Shared::empty();
 
 /// Hears the names of the servers that are still waited for.
 pub(crate) type Awaiting = Arc<dyn Fn(&[String]) + Send + Sync>;
@@ -246,18 +249,14 @@ impl LiveCatalog {
         let finding = self.tool(function);
         let tool = match options.timeout {
             None => finding.await,
-            Some(limit) => timeout(limit, finding).await.map_err(|_| {
-                let catalog = self.catalog();
-                let server = catalog.get(function).map(|tool| &tool.definition.server);
-                CallError {
-                    server: server.cloned().unwrap_or_default(),
-                    function: function.to_owned(),
-                    kind: CallErrorKind::Timeout {
-                        limit,
-                        unused: String::new(),
-                        retryable: true,
-                    },
-                }
+            Some(limit) => timeout(limit, finding).await.map_err(|_| CallError {
+                server: self.server_of(function),
+                function: function.to_owned(),
+                kind: CallErrorKind::Timeout {
+                    limit,
+                    unused: String::new(),
+                    retryable: true,
+                },
             })?,
         };
         if let Some(reason) = self.lint.refusal(&self.catalog(), &self.servers()) {
@@ -269,6 +268,14 @@ impl LiveCatalog {
         Ok(tool)
     }
 
+    /// The server of this function's tool; empty for a name that is not a tool.
+    pub(crate) fn server_of(&self, function: &str) -> String {
+        let catalog = self.catalog();
+        let tool = catalog.get(function);
+        tool.map(|tool| tool.definition.server.clone())
+            .unwrap_or_default()
+    }
+
     /// The decision of the rules about a tool, whatever its arguments.
     pub(crate) fn decision(&self, rules: &Rules, tool: &Tool) -> Decision {
         let is_trusted = self.connections.is_trusted(&tool.definition.server);
@@ -277,14 +284,11 @@ impl LiveCatalog {
 
     /// The rule that denies every call of a tool, such as `permissions.deny: "git_reset"`.
     pub(crate) fn denial(&self, rules: &Rules, tool: &Tool) -> Option<String> {
-        match self.decision(rules, tool) {
-            Decision {
-                verdict: Verdict::Deny,
-                because: Because::Rule(rule),
-                ..
-            } => Some(format!("{}: \"{}\"", rule.written_in, rule.pattern)),
-            decision => (decision.verdict == Verdict::Deny).then(|| decision.to_string()),
-        }
+        let decision = self.decision(rules, tool);
+        (decision.verdict == Verdict::Deny).then(|| match &decision.because {
+            Because::Rule(rule) => format!("{}: \"{}\"", rule.written_in, rule.pattern),
+            _ => decision.to_string(),
+        })
     }
 
     /// The mark of a tool that the rules deny, for lists and declarations.
@@ -434,91 +438,5 @@ fn ready(state: &ServerState) -> Option<&Arc<ToolList>> {
     match &state.status {
         Status::Ready(ready) if state.phase != Phase::Disabled => Some(ready),
         _ => None,
-    }
-}
-
-/// A server's list, and the definitions read from it.
-struct ReadList {
-    ready: Arc<ToolList>,
-    read: Arc<ReadTools>,
-}
-
-/// Why a tool is dropped that a server of an earlier revision of MCP runs as a task only.
-const TASK_ONLY: &str = "it can be called only as a task of MCP 2025-11-25 \
-    (`execution.taskSupport`), which Callgate does not support";
-/// The first revision of MCP in which a server may answer any call with a task.
-const TASKS_SINCE: &str = "2026-07-28";
-
-/// The entries of a list, read.
-struct ReadTools {
-    server: String,
-    /// True if the server may answer any call with a task.
-    has_tasks: bool,
-    entries: Arc<Vec<Value>>,
-    definitions: Vec<Arc<ToolDefinition>>,
-    dropped: Vec<Malformed>,
-}
-
-/// The lists and catalogs of all gates: those of the users of a host are mostly the same.
-static READ: Shared<ReadTools> = Shared::empty();
-static CATALOGS: Shared<Catalog> = Shared::empty();
-
-impl ReadList {
-    fn read(state: &ServerState, ready: &Arc<ToolList>) -> Self {
-        let (server, revision) = (&state.name, &ready.protocol_version);
-        let tools = ready.tools.len();
-        if state.received {
-            tracing::info!(server, revision, tools, "server is ready");
-        } else {
-            tracing::info!(
-                server,
-                revision,
-                tools,
-                "the tools of a server are known from an earlier time"
-            );
-        }
-        let has_tasks = revision.as_str() >= TASKS_SINCE;
-        let is_same = |it: &ReadTools| {
-            it.server == *server
-                && it.has_tasks == has_tasks
-                && Arc::ptr_eq(&it.entries, &ready.tools)
-        };
-        let read = || Arc::new(ReadTools::read(server, has_tasks, &ready.tools));
-        Self {
-            ready: Arc::clone(ready),
-            read: READ.get(is_same, read),
-        }
-    }
-
-    /// Problems of the list and its entries.
-    fn warnings(&self) -> impl Iterator<Item = String> {
-        let of_list = self.ready.warnings.iter().chain(&self.ready.gaps);
-        let of_list = of_list.map(|warning| format!("server {:?}: {warning}", self.read.server));
-        of_list.chain(self.read.dropped.iter().map(ToString::to_string))
-    }
-}
-
-impl ReadTools {
-    fn read(server: &str, has_tasks: bool, entries: &Arc<Vec<Value>>) -> Self {
-        let mut dropped = Vec::new();
-        let mut definitions = Vec::with_capacity(entries.len());
-        for raw in entries.iter() {
-            match ToolDefinition::parse(server, raw) {
-                Ok(definition) if definition.task_only && !has_tasks => dropped.push(Malformed {
-                    server: definition.server,
-                    tool: Some(definition.name),
-                    reason: TASK_ONLY.to_owned(),
-                }),
-                Ok(definition) => definitions.push(Arc::new(definition)),
-                Err(malformed) => dropped.push(malformed),
-            }
-        }
-        Self {
-            server: server.to_owned(),
-            has_tasks,
-            entries: Arc::clone(entries),
-            definitions,
-            dropped,
-        }
     }
 }

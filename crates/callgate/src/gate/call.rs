@@ -140,10 +140,8 @@ impl Gate {
         };
         let line = run.lines().into_iter().next();
         let result = result.unwrap_or_else(|| {
-            let catalog = self.live.catalog();
-            let server = catalog.get(function).map(|tool| &tool.definition.server);
             Err(CallError {
-                server: server.cloned().unwrap_or_default(),
+                server: self.live.server_of(function),
                 function: function.to_owned(),
                 kind: CallErrorKind::Cancelled {
                     sent: line.as_ref().is_some_and(|line| line.took_ms.is_some()),

@@ -1,7 +1,5 @@
 //! The servers of a gate: state, enabling and disabling.
 
-use std::collections::HashMap;
-
 use callgate_servers::{Audience, Phase, Status};
 use serde::Serialize;
 
@@ -55,19 +53,14 @@ impl Gate {
     /// The servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<Server> {
         let catalog = self.live.catalog();
-        let mut counts: HashMap<&str, [usize; 2]> = HashMap::new();
-        for tool in catalog.tools() {
-            let [tools, denied] = counts.entry(&tool.definition.server).or_default();
-            *tools += 1;
-            *denied += usize::from(self.live.denial(&self.setup.rules.calls, tool).is_some());
-        }
+        let rules = &self.setup.rules.calls;
         let servers = self.live.connections.list().map(|server| {
-            let tools = counts.get(server.name.as_str()).copied();
-            Server::new(
-                server,
-                tools.unwrap_or_default(),
-                self.setup.people.audience,
-            )
+            let tools = catalog.tools().iter();
+            let tools = tools.filter(|tool| tool.definition.server == server.name);
+            let denied = tools.clone();
+            let denied = denied.filter(|tool| self.live.denial(rules, tool).is_some());
+            let counts = [tools.count(), denied.count()];
+            Server::new(server, counts, self.setup.people.audience)
         });
         servers.collect()
     }

@@ -22,6 +22,7 @@ use crate::arguments::{WrongArguments, check_call};
 use crate::choices::SearchBy;
 use crate::config::Visibility;
 use crate::error::{GateError, GateErrorKind};
+use crate::host_functions::lookup::without_nulls;
 use crate::lint;
 use crate::names::{NameProblem, did_you_mean};
 use crate::report::Unavailable;
@@ -160,16 +161,14 @@ impl<'a> GateView<'a> {
         let title = |title: &Option<String>| Some(label(title.as_deref()?, usize::MAX));
         let is_seen = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c));
         let described = |text: &String| text.chars().filter(is_seen).collect::<String>();
-        let mut annotations = json!({
+        let annotations = without_nulls(json!({
             "title": title(&definition.older_title),
             "readOnlyHint": safer(hints.read_only, true),
             "destructiveHint": safer(hints.destructive, false),
             "idempotentHint": safer(hints.idempotent, true),
             "openWorldHint": safer(hints.open_world, false),
-        });
-        let annotations = annotations.as_object_mut()?;
-        annotations.retain(|_, hint| !hint.is_null());
-        let entry = json!({
+        }));
+        Some(without_nulls(json!({
             "name": tool.function,
             "title": title(&definition.title),
             "description": definition.description.as_ref().map(described),
@@ -177,12 +176,7 @@ impl<'a> GateView<'a> {
             "outputSchema": definition.output_schema.as_ref().map(Declared::value),
             "annotations": (!annotations.is_empty()).then_some(annotations),
             "_meta": definition.meta,
-        });
-        let Value::Object(mut entry) = entry else {
-            return None;
-        };
-        entry.retain(|_, member| !member.is_null());
-        Some(entry)
+        })))
     }
 
     /// Tells servers that the folders of [`GateBuilder::caller`](crate::GateBuilder::caller)
@@ -315,22 +309,10 @@ impl<'a> GateView<'a> {
             .denial(&self.0.setup.rules.calls, catalog.get(function)?)
     }
 
-    /// True if a person is asked before every call of this tool, whatever its arguments.
-    pub fn asks(&self, function: &str) -> bool {
-        let catalog = self.0.live.catalog();
-        let tool = catalog.get(function);
-        let decide = |tool| self.0.live.decision(&self.0.setup.rules.calls, tool);
-        tool.map(decide).is_some_and(|decision| {
-            decision.verdict == Verdict::Ask && !matches!(decision.because, Because::Depends(_))
-        })
-    }
-
     /// The rules' decision on a call of this tool, in one word: `allow`, `ask`, `deny`, or `allow*`
     /// if they allow it with some arguments.
     pub fn rule_in_short(&self, function: &str) -> Option<&'static str> {
-        let catalog = self.0.live.catalog();
-        let tool = catalog.get(function)?;
-        let decision = self.0.live.decision(&self.0.setup.rules.calls, tool);
+        let decision = self.0.decision(function)?;
         Some(match (decision.verdict, decision.because) {
             (_, Because::Depends(_)) => "allow*",
             (Verdict::Allow, _) => "allow",
@@ -370,15 +352,14 @@ impl<'a> GateView<'a> {
     /// The arguments with which calls of this tool are allowed, such as `path /data/out/**`, if a
     /// person is asked before all its other calls.
     pub fn allowed_arguments(&self, function: &str) -> Option<String> {
-        let catalog = self.0.live.catalog();
-        let tool = catalog.get(function)?;
-        let rules = &self.0.setup.rules.calls;
-        let Because::Depends(rule) = self.0.live.decision(rules, tool).because else {
+        let Because::Depends(rule) = self.0.decision(function)?.because else {
             return None;
         };
         if !matches!(rule.effect, Effect::Allow | Effect::Grant) {
             return None;
         }
+        let (rules, catalog) = (&self.0.setup.rules.calls, self.0.live.catalog());
+        let tool = catalog.get(function)?;
         let is_trusted = self.0.live.connections.is_trusted(&tool.definition.server);
         let facts = tool.facts(is_trusted, Timestamp::now());
         Some(rules.allowed_arguments(&facts).join(" or "))

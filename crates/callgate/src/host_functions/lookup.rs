@@ -14,7 +14,7 @@ use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Declared;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::choices::SearchBy;
 use crate::names::HostFunction;
@@ -105,7 +105,7 @@ impl RunCalls {
                 |detail| catalog.declarations_of(detail, &[&tool.function], |tool| self.mark(tool));
             let summary = (input.detail >= Detail::Summary).then(|| text(Detail::Summary));
             let declaration = (input.detail >= Detail::Signature).then(|| text(input.detail));
-            Some(known(json!({
+            Some(without_nulls(json!({
                 "name": tool.function,
                 "server": tool.definition.server,
                 "denied": hit.denied,
@@ -154,7 +154,7 @@ impl RunCalls {
             if let Some(tool) = tool.filter(|tool| self.scope.has(&tool.definition.server)) {
                 functions.push(tool.function.as_str());
                 let definition = &tool.definition;
-                tools.push(known(json!({
+                tools.push(without_nulls(json!({
                     "name": tool.function,
                     "server": definition.server,
                     "tool": definition.name,
@@ -194,12 +194,13 @@ fn answer(value: &Value) -> Result<Box<RawValue>, LookupError> {
     }
 }
 
-/// An object without the members that are null.
-fn known(mut object: Value) -> Value {
-    if let Value::Object(members) = &mut object {
-        members.retain(|_, value| !value.is_null());
-    }
-    object
+/// The members of an object that are not null.
+pub(crate) fn without_nulls(object: Value) -> Map<String, Value> {
+    let Value::Object(mut members) = object else {
+        return Map::new();
+    };
+    members.retain(|_, value| !value.is_null());
+    members
 }
 
 #[derive(Deserialize)]

@@ -125,7 +125,7 @@ impl Approvals {
                     Some((_, same)) => same.push(name),
                     None => approvals.only_with.push((arguments, vec![name])),
                 }
-            } else if gate.view().asks(function) {
+            } else if gate.view().rule_in_short(function) == Some("ask") {
                 approvals.asked.push(name);
             } else if !gate.view().denies(function) {
                 approvals.allowed.push(name);
