@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool, ToolDefinition};
-use callgate_gate::DryRun;
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{KnownTool, KnownTools, Rules, UnlistedServer, Unmatched};
 use callgate_servers::{Phase, ServerState, Status};
@@ -79,12 +78,9 @@ impl Lint {
         let reported = self.warnings(catalog, servers).into_iter().collect();
         *self.reported.lock() = Some(reported);
         // Also while no tool is known yet.
-        let mut pending = self.unmatched(catalog, servers, |_| true);
-        pending.retain(|unmatched| unmatched.forbids);
-        *self.pending.lock() = pending
-            .into_iter()
-            .map(|unmatched| unmatched.what)
-            .collect();
+        let pending = self.unmatched(catalog, servers, |_| true).into_iter();
+        let pending = pending.filter(|unmatched| unmatched.forbids);
+        *self.pending.lock() = pending.map(|unmatched| unmatched.what).collect();
         self.forbidding(catalog, servers)
     }
 
@@ -96,14 +92,13 @@ impl Lint {
             return None;
         }
         let still = self.unmatched_forbidding(catalog, servers, |_| true);
-        let still: HashSet<String> = still.into_iter().map(|unmatched| unmatched.what).collect();
-        pending.retain(|what| still.contains(what));
+        pending.retain(|what| still.iter().any(|unmatched| unmatched.what == *what));
         let listed = self.unmatched_forbidding(catalog, servers, has_listed);
         let mut listed = listed.into_iter();
         let unmatched = listed.find(|unmatched| pending.contains(&unmatched.what))?;
-        let message = unmatched.message;
         Some(format!(
-            "{message}; nothing is called before the configuration of Callgate is corrected"
+            "{}; nothing is called before the configuration of Callgate is corrected",
+            unmatched.message
         ))
     }
 
@@ -126,38 +121,13 @@ impl Lint {
             return;
         };
         for reason in self.warnings(catalog, servers) {
-            if !reported.contains(&reason) {
+            if reported.insert(reason.clone()) {
                 tracing::warn!(
                     reason,
                     "a tool list changed, so a rule or setting no longer has any effect"
                 );
-                reported.insert(reason);
             }
         }
-    }
-
-    /// Warnings about the patterns and names of a dry run that match no tool.
-    pub(crate) fn of_dry_run(
-        &self,
-        dry_run: &DryRun,
-        catalog: &Catalog,
-        servers: &[ServerState],
-    ) -> Vec<String> {
-        let unlisted = self.unlisted(servers, is_known);
-        let reads = dry_run.reads.iter().filter(|pattern| {
-            let mut tools = catalog.with_hidden();
-            !tools.any(|tool| pattern.matches(tool.name(), true))
-        });
-        let recorded = dry_run.recorded.keys().map(String::as_str);
-        let recorded = recorded.filter(|function| catalog.get(function).is_none());
-        let reads = reads.map(|pattern| ("--reads", pattern.as_str()));
-        let all = reads.chain(recorded.map(|name| ("--recorded", name)));
-        let all = all.filter(|(_, name)| !unlisted.iter().any(|it| it.may_match(name)));
-        all.map(|(flag, name)| {
-            let advice = advice(catalog, name);
-            format!("{name:?} in {flag} matches no tool{advice}")
-        })
-        .collect()
     }
 
     /// The tools that rules decide about.

@@ -142,7 +142,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
-    setup::print_unmatched(&gate, dry_run.as_ref());
+    setup::print_unmatched(&gate);
     let granted = if args.grant {
         grants::for_run(&gate, &cancel, request).await?
     } else {
@@ -285,7 +285,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         gate.shutdown().await;
         return Ok(code);
     }
-    setup::print_unmatched(&gate, dry_run.as_ref());
+    setup::print_unmatched(&gate);
     let arguments = match arguments.for_tool(&gate, &args.tool).await {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -368,15 +368,12 @@ pub fn print_problems(gate: &Gate) {
     for warning in gate.warnings() {
         print::warning(&indented(&warning));
     }
-    print_unmatched(gate, None);
+    print_unmatched(gate);
 }
 
-/// Prints the rules that match no tool, and the unknown tools in the flags of a dry run.
-pub fn print_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
-    let of_dry_run = dry_run
-        .into_iter()
-        .flat_map(|it| gate.view().unmatched_in(it));
-    for unmatched in gate.unmatched_rules().into_iter().chain(of_dry_run) {
+/// Prints the rules that match no tool.
+pub fn print_unmatched(gate: &Gate) {
+    for unmatched in gate.unmatched_rules() {
         print::warning(&unmatched);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_catalog::Detail;
-use callgate_gate::{DryRun, GrantStoreError};
+use callgate_gate::GrantStoreError;
 use callgate_policy::{Because, Effect, Grant, Pattern, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_schema::Declared;
@@ -404,13 +404,6 @@ impl<'a> GateView<'a> {
             Some(reason) => Err(GateError::new(GateErrorKind::Cache, reason.clone())),
             None => Ok(self.0.live.cache.as_ref().map(|cache| cache.folder())),
         }
-    }
-
-    /// Patterns and names of a dry run that match no tool, with the same exception.
-    pub fn unmatched_in(&self, dry_run: &DryRun) -> Vec<String> {
-        let servers = self.0.live.servers();
-        let catalog = self.0.live.catalog();
-        self.0.live.lint.of_dry_run(dry_run, &catalog, &servers)
     }
 
     /// The skills that the gate was made for, in the order they were named.
