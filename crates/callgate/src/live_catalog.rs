@@ -205,37 +205,37 @@ impl LiveCatalog {
             .await
     }
 
-    /// [`LiveCatalog::for_script`], by the lists that the named servers have now: those that are
-    /// resting are connected to.
+    /// [`LiveCatalog::for_script`], by the lists that the named servers have now.
     pub(crate) async fn for_run(self: &Arc<Self>, named: &Mentions) -> Arc<Catalog> {
-        let known = self.catalog();
-        let servers: HashSet<&str> = named
-            .tools
-            .iter()
-            .filter_map(|mention| Some(&*known.get(&mention.name)?.definition.server))
-            .filter(|server| self.connections.needs_connect(server))
-            .collect();
-        if !servers.is_empty() {
-            self.connect_to(|server| servers.contains(&*server.name))
+        let catalog = self.for_script(named).await;
+        let names = named.tools.iter().map(|mention| mention.name.as_str());
+        self.connected(catalog, names).await
+    }
+
+    /// The tool that a call of this function means, by the list that its server has now.
+    pub(crate) async fn tool(self: &Arc<Self>, function: &str) -> Option<Tool> {
+        let catalog = self.having([function]).await;
+        let catalog = self.connected(catalog, [function]).await;
+        catalog.get(function).cloned()
+    }
+
+    /// The tools after connecting to the resting servers of these ones: they may list other tools by
+    /// now.
+    async fn connected<'a>(
+        self: &Arc<Self>,
+        catalog: Arc<Catalog>,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Arc<Catalog> {
+        let tools = names.into_iter().filter_map(|name| catalog.get(name));
+        let servers = tools.map(|tool| tool.definition.server.as_str());
+        let resting = servers.filter(|server| self.connections.needs_connect(server));
+        let resting: HashSet<&str> = resting.collect();
+        if !resting.is_empty() {
+            self.connect_to(|server| resting.contains(server.name.as_str()))
                 .await;
             self.update().await;
         }
-        self.for_script(named).await
-    }
-
-    /// The tool that a call of this function means. Connects to an idle server first: it may list
-    /// other tools by now.
-    pub(crate) async fn tool(self: &Arc<Self>, function: &str) -> Option<Tool> {
-        let mut catalog = self.having([function]).await;
-        if let Some(tool) = catalog.get(function)
-            && self.connections.needs_connect(&tool.definition.server)
-        {
-            // The call says why the server does not start.
-            let _ = self.connections.connect_to(&tool.definition.server).await;
-            self.update().await;
-            catalog = self.catalog();
-        }
-        catalog.get(function).cloned()
+        self.catalog()
     }
 
     /// As [`LiveCatalog::tool`], within the time of a call: the wait counts against it.

@@ -254,11 +254,6 @@ fn name_message(
     let Unknown {
         name, path, tool, ..
     } = unknown;
-    if let Some(excluded) = catalog.get(name)
-        && let Some(refusal) = scope.refusal(name, &excluded.definition.server)
-    {
-        return Some(refusal);
-    }
     let unknown = format!("cannot find name `{path}`");
     Some(match scope.advice(catalog, name, tool)? {
         Advice::Near(_) if message.contains("did you mean") => return None,

@@ -161,11 +161,6 @@ impl GateBuilder {
             self.worker = Some(WorkerProgram::Path(program.into()));
         }
 
-        /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has,
-        /// and at least Landlock and seccomp.
-        #[doc(hidden)]
-        jail(self, jail: JailOptions) { self.config.jail = jail; }
-
         /// Sets the number of workers that wait for a script. Default: 1. More wait while runs
         /// come faster than workers start: up to twice the number of processors.
         spare_workers(self, spares: usize) { self.spares = Some(spares); }

@@ -120,13 +120,9 @@ pub enum Status {
 impl std::fmt::Display for Status {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Denied => "denied",
             Status::DryRun => "dry run",
-            Status::Limit => "limit",
             Status::MissingServer => "missing server",
-            Status::Cancelled => "cancelled",
+            other => other.name(),
         })
     }
 }
