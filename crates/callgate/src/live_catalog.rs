@@ -51,7 +51,7 @@ pub(crate) struct LiveCatalog {
 struct Known {
     catalog: Arc<Catalog>,
     /// The lists that the catalog was built from, in order.
-    lists: Vec<Arc<ReadList>>,
+    lists: Vec<ReadList>,
 }
 
 impl LiveCatalog {
@@ -348,7 +348,7 @@ impl LiveCatalog {
         near: impl Fn() -> Option<String>,
     ) -> Option<NameProblem> {
         let names = &self.lint.names;
-        let is_owner = |list: &&Arc<ReadList>| {
+        let is_owner = |list: &&ReadList| {
             scope.has(&list.read.server) && names.owns(&list.read.server, name)
         };
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
@@ -394,20 +394,15 @@ impl LiveCatalog {
         // Runs do not wait for the disk.
         drop(self.start_saving(states.clone()));
         let before = self.known();
-        let is_of = |ready: &Arc<ToolList>, list: &&Arc<ReadList>| Arc::ptr_eq(&list.ready, ready);
-        let lists: Vec<Arc<ReadList>> = states
-            .iter()
-            .filter_map(|state| {
-                let ready = ready(state)?;
-                let known = before.lists.iter().find(|list| is_of(ready, list));
-                Some(match known {
-                    Some(list) => Arc::clone(list),
-                    None => Arc::new(ReadList::read(state, ready)),
-                })
-            })
-            .collect();
-        let is_same = |(a, b): (&Arc<ReadList>, _)| Arc::ptr_eq(a, b);
-        if lists.len() == before.lists.len() && lists.iter().zip(&before.lists).all(is_same) {
+        let lists = states.iter().filter_map(|state| {
+            let ready = ready(state)?;
+            let mut known = before.lists.iter();
+            let known = known.find(|list| Arc::ptr_eq(&list.ready, ready)).cloned();
+            Some(known.unwrap_or_else(|| ReadList::read(state, ready)))
+        });
+        let lists: Vec<ReadList> = lists.collect();
+        let place = |list: &ReadList| Arc::as_ptr(&list.ready);
+        if lists.iter().map(place).eq(before.lists.iter().map(place)) {
             return;
         }
         let definitions = lists.iter().flat_map(|list| list.read.definitions.clone());

@@ -1,10 +1,12 @@
-//! The host's models as tools of a server `model`, for rules, grants, flows and the ledger.
+//! The host's models as tools of a server `model`, for rules, grants, flows and the ledger, and the
+//! form of untrusted data in their prompts.
 
 use std::sync::{Arc, LazyLock};
 
 use callgate_catalog::{Tool, ToolDefinition};
 use callgate_policy::Definition;
 use serde_json::json;
+use uuid::Uuid;
 
 /// The function names, which no server's tool gets.
 pub(crate) const FUNCTIONS: [&str; 2] = ["model_extract", "model_search"];
@@ -32,4 +34,10 @@ fn model_tool(function: &str, tool: &str, name: &str, does: &str) -> Tool {
         "annotations": { "title": does, "version": 1 },
     })));
     Tool::new(function, definition)
+}
+
+/// Untrusted data between two marker lines. The marker is random, so the data cannot contain it.
+pub(crate) fn between_markers(kind: &str, data: &str) -> String {
+    let marker = format!("{kind} {}", Uuid::new_v4().simple());
+    format!("{marker}\n{data}\n{marker}")
 }

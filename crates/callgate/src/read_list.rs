@@ -7,6 +7,7 @@ use callgate_servers::{ServerState, Shared, ToolList};
 use serde_json::Value;
 
 /// A server's list, and the definitions read from it.
+#[derive(Clone)]
 pub(crate) struct ReadList {
     pub(crate) ready: Arc<ToolList>,
     pub(crate) read: Arc<ReadTools>,

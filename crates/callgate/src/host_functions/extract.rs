@@ -15,9 +15,8 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
-use uuid::Uuid;
 
-use crate::model_tools::EXTRACTION;
+use crate::model_tools::{EXTRACTION, between_markers};
 use crate::models::{NoAnswer, Task};
 use crate::names::HostFunction;
 use crate::script_calls::RunCalls;
@@ -211,12 +210,11 @@ impl RunCalls {
 }
 
 fn prompt(value: &RawValue, schema: &Schema) -> String {
-    // Random, so that the data cannot contain the mark.
-    let mark = format!("DATA {}", Uuid::new_v4().simple());
     // Models read a text better without JSON escapes.
     let text = serde_json::from_str::<String>(value.get());
     let data = text.unwrap_or_else(|_| value.get().to_owned());
-    format!("JSON Schema:\n{}\n\n{mark}\n{data}\n{mark}", schema.text())
+    let data = between_markers("DATA", &data);
+    format!("JSON Schema:\n{}\n\n{data}", schema.text())
 }
 
 /// An answer without a valid value, and at least one problem.

@@ -27,24 +27,16 @@ impl Emitted {
     /// The block in a few words, for clients that cannot show it.
     pub fn summary(&self) -> String {
         let resource = self.0.get("resource").and_then(Value::as_object);
-        let text = |name: &str| {
-            resource
-                .unwrap_or(&self.0)
-                .get(name)
-                .and_then(Value::as_str)
-        };
+        let block = resource.unwrap_or(&self.0);
+        let text = |name: &str| block.get(name).and_then(Value::as_str);
         let [uri, mime_type] = ["uri", "mimeType"].map(|name| text(name).unwrap_or_default());
         let data = text("data").or_else(|| text("blob"));
-        let bytes = data.map(|data| data.len() / 4 * 3);
-        let bytes = bytes
-            .or_else(|| text("text").map(str::len))
-            .unwrap_or_default();
-        match self
-            .0
-            .get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-        {
+        let bytes = match data {
+            Some(data) => data.len() / 4 * 3,
+            None => text("text").map_or(0, str::len),
+        };
+        let kind = self.0.get("type").and_then(Value::as_str);
+        match kind.unwrap_or_default() {
             "text" => format!("text, {bytes} bytes"),
             "resource_link" => format!("link to {uri}"),
             "resource" => format!("resource {uri}, {bytes} bytes"),

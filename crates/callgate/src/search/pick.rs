@@ -2,7 +2,6 @@
 //! models.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool};
@@ -12,12 +11,11 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::request::{SearchHit, SearchResults};
 use super::{MAX_LIMIT, Search, Searcher};
 use crate::choices::SearchBy;
-use crate::model_tools::SEARCH;
+use crate::model_tools::{SEARCH, between_markers};
 use crate::models::Task;
 use crate::names::HostFunction;
 
@@ -167,17 +165,14 @@ fn answer_schema(limit: usize, shown: &[SearchHit]) -> Value {
 }
 
 fn prompt(catalog: &Catalog, query: &str, limit: usize, shown: &[SearchHit]) -> String {
-    // Random, so that the list cannot contain the mark.
-    let mark = format!("TOOLS {}", Uuid::new_v4().simple());
-    let query = one_line(query, usize::MAX);
-    let mut prompt = format!("Query: {query}\nAt most {limit} names.\n\n{mark}\n");
-    for hit in shown {
+    let tools = shown.iter().map(|hit| {
         let summary = catalog.summary(&hit.function).unwrap_or_default();
-        let summary = one_line(summary, MAX_SUMMARY);
-        let _ = writeln!(prompt, "{}: {summary}", hit.function);
-    }
-    prompt.push_str(&mark);
-    prompt
+        format!("{}: {}", hit.function, one_line(summary, MAX_SUMMARY))
+    });
+    let tools: Vec<String> = tools.collect();
+    let tools = between_markers("TOOLS", &tools.join("\n"));
+    let query = one_line(query, usize::MAX);
+    format!("Query: {query}\nAt most {limit} names.\n\n{tools}")
 }
 
 /// The names of an answer: an array of strings, alone or in an object.
