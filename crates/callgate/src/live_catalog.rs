@@ -219,8 +219,8 @@ impl LiveCatalog {
         catalog.get(function).cloned()
     }
 
-    /// The tools after connecting to the resting servers of these ones: they may list other tools by
-    /// now.
+    /// The tools after a connection to each resting server that has one of these names: it may list
+    /// other tools by now.
     async fn connected<'a>(
         self: &Arc<Self>,
         catalog: Arc<Catalog>,

@@ -101,8 +101,8 @@ impl Document {
         let definition = entry.definition;
         let mut terms = Terms::default();
         let mut spelled = words(&definition.name, NAME.max);
-        terms.add_words(&NAME, &spelled);
-        terms.add_words(&JOINED, &joined(&spelled));
+        terms.add(&NAME, of_words(&spelled));
+        terms.add(&JOINED, of_words(&joined(&spelled)));
         let title = definition.shown_title().unwrap_or_default();
         let keywords = entry.keywords.join(" ");
         let server = definition.server.as_str();
@@ -113,24 +113,22 @@ impl Document {
         ] {
             let from = spelled.len();
             each_word(text, field.max, |word| spelled.push(word.to_owned()));
-            terms.add_words(field, spelled.get(from..).unwrap_or_default());
+            terms.add(field, of_words(spelled.get(from..).unwrap_or_default()));
         }
-        terms.add_words(&JOINED, &joined(&words(server, SERVER.max)));
-        terms.of_field.push(Term::of_server(&plain(server)));
-        terms.add(&NAMED_SERVER);
+        terms.add(&JOINED, of_words(&joined(&words(server, SERVER.max))));
+        terms.add(&NAMED_SERVER, vec![Term::of_server(&plain(server))]);
         let description = start_of(
             definition.description.as_deref().unwrap_or_default(),
             MAX_DESCRIPTION,
         );
         let (summary, rest) = description.split_at(first_sentence(description));
-        terms.add_text(&SUMMARY, summary);
-        terms.add_text(&DESCRIPTION, rest);
+        terms.add(&SUMMARY, of_text(summary, SUMMARY.max));
+        terms.add(&DESCRIPTION, of_text(rest, DESCRIPTION.max));
         let parameters = Parameters::of(&definition.input_schema);
-        terms.of_field.extend(parameters.names);
-        terms.add(&PARAMETERS);
-        terms.of_field.extend(parameters.about);
-        terms.add(&ABOUT_PARAMETERS);
-        terms.add_text(&ABOUT_SERVER, entry.about.unwrap_or_default());
+        terms.add(&PARAMETERS, parameters.names);
+        terms.add(&ABOUT_PARAMETERS, parameters.about);
+        let about_server = entry.about.unwrap_or_default();
+        terms.add(&ABOUT_SERVER, of_text(about_server, ABOUT_SERVER.max));
         spelled.sort_unstable();
         spelled.dedup();
         Self {
@@ -185,44 +183,40 @@ pub(super) fn start_of(text: &str, max: usize) -> &str {
         .unwrap_or_default()
 }
 
-/// The terms of all places, each with its weight there.
-#[derive(Default)]
-struct Terms {
-    all: Vec<(Term, f32)>,
-    of_field: Vec<Term>,
+fn of_words(words: &[String]) -> Vec<Term> {
+    words.iter().map(|word| Term::of(word)).collect()
 }
 
+/// The terms of the first `max` words of a text.
+fn of_text(text: &str, max: usize) -> Vec<Term> {
+    let mut terms = Vec::new();
+    each_word(text, max, |word| terms.push(Term::of(word)));
+    terms
+}
+
+/// The terms of all places, each with its weight there.
+#[derive(Default)]
+struct Terms(Vec<(Term, f32)>);
+
 impl Terms {
-    fn add_words(&mut self, field: &Field, words: &[String]) {
-        let terms = words.iter().take(field.max).map(|word| Term::of(word));
-        self.of_field.extend(terms);
-        self.add(field);
-    }
-
-    fn add_text(&mut self, field: &Field, text: &str) {
-        let terms = &mut self.of_field;
-        each_word(text, field.max, |word| terms.push(Term::of(word)));
-        self.add(field);
-    }
-
-    /// Adds the terms of a place, and is ready for those of the next.
-    fn add(&mut self, field: &Field) {
-        let length = self.of_field.len() as f32 / field.usual;
+    /// Adds the terms of a place, as many as are read of it.
+    fn add(&mut self, field: &Field, mut terms: Vec<Term>) {
+        terms.truncate(field.max);
+        let length = terms.len() as f32 / field.usual;
         let by_length = 1.0 - field.by_length + field.by_length * length;
-        self.of_field.sort_unstable();
-        for same in self.of_field.chunk_by(|a, b| a == b) {
+        terms.sort_unstable();
+        for same in terms.chunk_by(|a, b| a == b) {
             let times = u16::try_from(same.len()).unwrap_or(u16::MAX).min(MAX_TIMES);
             if let Some(term) = same.first() {
-                self.all
-                    .push((*term, field.weight * f32::from(times) / by_length));
+                let weight = field.weight * f32::from(times) / by_length;
+                self.0.push((*term, weight));
             }
         }
-        self.of_field.clear();
     }
 
     fn summed(mut self) -> Box<[(Term, f32)]> {
-        self.all.sort_by_key(|(term, _)| *term);
-        let summed = self.all.chunk_by(|(a, _), (b, _)| a == b);
+        self.0.sort_by_key(|(term, _)| *term);
+        let summed = self.0.chunk_by(|(a, _), (b, _)| a == b);
         summed
             .filter_map(|same| {
                 let sum: f32 = same.iter().map(|(_, weight)| weight).sum();
