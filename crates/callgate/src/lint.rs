@@ -132,12 +132,10 @@ impl Lint {
 
     /// The tools that rules decide about.
     fn known_tools<'a>(&self, catalog: &'a Catalog, servers: &[ServerState]) -> Vec<KnownTool<'a>> {
-        let trusted = servers.iter().filter(|server| server.trusted);
-        let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
-        let tools = catalog.tools().iter();
-        let tools = tools.map(|tool| {
-            let server = tool.definition.server.as_str();
-            known_tool(tool, trusted.contains(server))
+        let tools = catalog.tools().iter().map(|tool| {
+            let mut servers = servers.iter();
+            let server = servers.find(|server| server.name == tool.definition.server);
+            known_tool(tool, server.is_some_and(|server| server.trusted))
         });
         let models = self.consults.iter().copied();
         let models = models.map(|model| known_tool(model, true));

@@ -30,7 +30,7 @@ const MAX_FLOWS: usize = 20;
 ///
 /// It is read from the text, so it is not a promise and no grant: a script may name a tool and
 /// not call it, and may call tools that it does not name ([`Self::dynamic`]).
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Preview {
@@ -224,14 +224,10 @@ impl Gate {
     fn preview_names(&self, prepared: &Prepared, request: &RunRequest) -> Preview {
         let named = &prepared.mentions;
         let mut preview = Preview {
-            tools: Vec::new(),
-            missing: Vec::new(),
-            unknown: Vec::new(),
-            flows: Vec::new(),
             dynamic: named.dynamic || named.global,
             global: named.global,
-            check: None,
             script: Arc::clone(&request.name),
+            ..Preview::default()
         };
         let catalog = self.live.catalog();
         let caller = self.caller_of(&request.settings);
