@@ -348,9 +348,8 @@ impl LiveCatalog {
         near: impl Fn() -> Option<String>,
     ) -> Option<NameProblem> {
         let names = &self.lint.names;
-        let is_owner = |list: &&ReadList| {
-            scope.has(&list.read.server) && names.owns(&list.read.server, name)
-        };
+        let is_owner =
+            |list: &&ReadList| scope.has(&list.read.server) && names.owns(&list.read.server, name);
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
         let mut dropped = owners.iter().flat_map(|list| &list.read.dropped);
         let dropped = dropped.find(|dropped| dropped.is_named(name));

@@ -232,7 +232,11 @@ fn text(status: &LoginStatus) -> String {
             || "until the server refuses the token".to_owned(),
             |left| format!("for {}", HumanDuration(left)),
         );
-        let then = if status.renewable { ", then renewed" } else { "" };
+        let then = if status.renewable {
+            ", then renewed"
+        } else {
+            ""
+        };
         format!("logged in, {ends}{then}")
     };
     // An authorization server chooses these texts: they must not look like ours.

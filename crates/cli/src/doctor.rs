@@ -285,7 +285,10 @@ impl Checkup {
     async fn ledger(&mut self, config: &Config, workers: Workers) -> anyhow::Result<()> {
         const WHAT: &str = "ledger";
         let Some(ledger) = config.ledger.clone() else {
-            return self.add(Check::ok(WHAT, "no file; a run's report contains its calls"));
+            return self.add(Check::ok(
+                WHAT,
+                "no file; a run's report contains its calls",
+            ));
         };
         let shown = ledger.0.display().to_string();
         let gate = Gate::builder().workers(workers).check(CheckMode::Off);

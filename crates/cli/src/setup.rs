@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, StoreConfig};
-use callgate::dry_run::DryRun;
 use callgate::faces::asking::Asking;
 use callgate::faces::store::{Recorder, Store, StoreSink, open_store};
 use callgate::faces::{Connect, LedgerOptions, WorkerProgram, Workers};

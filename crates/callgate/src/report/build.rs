@@ -337,7 +337,11 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience)
         ),
     };
     let is_operator = audience == Audience::Operator;
-    let hint = if is_operator { for_operator } else { for_caller };
+    let hint = if is_operator {
+        for_operator
+    } else {
+        for_caller
+    };
     RunError {
         limit: Some(LimitHit {
             which: name.to_owned(),

@@ -183,7 +183,11 @@ fn string_part(head: &str, tail: &str) -> String {
 }
 
 /// The whole output and value, if one of them was cut and was kept in whole.
-pub(super) fn whole(report: &RunReport, printed: Option<String>, value: Option<String>) -> Option<Arc<str>> {
+pub(super) fn whole(
+    report: &RunReport,
+    printed: Option<String>,
+    value: Option<String>,
+) -> Option<Arc<str>> {
     if printed.is_none() && value.is_none() {
         return None;
     }

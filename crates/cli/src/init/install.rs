@@ -102,7 +102,9 @@ pub async fn execute(
     let taken = Taken::find(folders, client, &config);
     let warn = |warnings: Vec<String>| {
         let advice = program.advice.map(str::to_owned);
-        let notes = advice.into_iter().chain(untrusted::warning(folders, client));
+        let notes = advice
+            .into_iter()
+            .chain(untrusted::warning(folders, client));
         for note in warnings.into_iter().chain(notes) {
             print::warning(&note);
         }
