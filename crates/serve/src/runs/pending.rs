@@ -13,28 +13,24 @@ use tokio::sync::{oneshot, watch};
 
 use super::client::can_answer;
 
-/// The limit of a server's key, in bytes. Requests with longer keys get numbers.
+/// The limit of a server's key, in characters. Requests with longer keys get numbers.
 const MAX_KEY: usize = 128;
-/// The limit of keys. Later requests get numbers.
+/// The limit of servers' keys. Later requests get numbers.
 const MAX_KEYS: usize = 1_000;
+/// The begin of a key with a number.
+const NUMBERED: &str = "question-";
 
 /// The requests of one run that have no answer yet. Their number is bounded by the run's calls.
 #[derive(Debug)]
 pub(crate) struct PendingRequests {
-    requests: Mutex<OpenRequests>,
+    /// By their keys in answers.
+    open: Mutex<BTreeMap<String, PendingRequest>>,
+    /// The servers' keys that were used.
+    own_keys: Mutex<HashSet<String>>,
     /// The number of requests so far.
     count: watch::Sender<u64>,
     /// The time that each request waits.
     pub(crate) answer_time: Duration,
-}
-
-#[derive(Debug, Default)]
-struct OpenRequests {
-    count: u64,
-    /// By their keys in answers, which are unique in the run.
-    by_key: BTreeMap<String, PendingRequest>,
-    /// All keys of the run: a late answer must not match a later request.
-    keys: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -62,7 +58,8 @@ pub(crate) type NewRequest<'a> = (Option<&'a str>, InputRequest);
 impl PendingRequests {
     pub(crate) fn new(answer_time: Duration) -> Self {
         Self {
-            requests: Mutex::default(),
+            open: Mutex::default(),
+            own_keys: Mutex::default(),
             count: watch::Sender::new(0),
             answer_time,
         }
@@ -76,16 +73,26 @@ impl PendingRequests {
     /// Opens requests at once, and waits for the answers. Dropping the future withdraws them.
     pub(crate) async fn ask(&self, requests: Vec<NewRequest<'_>>) -> Vec<Result<Value, NoAnswer>> {
         let mut waiting = Vec::new();
-        let count = {
-            let mut open = self.requests.lock();
+        {
+            let mut open = self.open.lock();
+            let mut count = *self.count.borrow();
             for (key, request) in requests {
-                let (key, answer) = open.add(key, request);
-                waiting.push((Withdraw(self, key), answer));
+                let (answer, answered) = oneshot::channel();
+                count += 1;
+                let key = key.filter(|key| self.takes(key));
+                let key = key.map_or_else(|| format!("{NUMBERED}{count}"), str::to_owned);
+                let request = PendingRequest {
+                    request,
+                    answer,
+                    is_sent: false,
+                    is_shown: false,
+                };
+                open.insert(key.clone(), request);
+                waiting.push((Withdraw(self, key), answered));
             }
-            open.count
-        };
-        if !waiting.is_empty() {
-            self.count.send_replace(count);
+            if !waiting.is_empty() {
+                self.count.send_replace(count);
+            }
         }
         let answers = waiting.into_iter().map(|(withdraw, answer)| async move {
             let _withdraw = withdraw;
@@ -100,41 +107,29 @@ impl PendingRequests {
 
     /// Marks the requests that this client can answer as sent, and returns them.
     pub(crate) fn send_all(&self, client: Offers) -> Vec<(String, InputRequest)> {
-        let mut open = self.requests.lock();
-        let sent = open.unsent(client).map(|(key, request)| {
-            request.is_sent = true;
-            (key.clone(), request.request.clone())
-        });
-        sent.collect()
+        self.marked(client, |request| request.is_sent = true)
     }
 
     /// Marks the requests that this client can answer as shown, and returns them by key; `None`
     /// without such requests.
     pub(crate) fn show(&self, client: Offers) -> Option<InputRequests> {
-        let mut open = self.requests.lock();
-        let requests = open.unsent(client).map(|(key, request)| {
-            request.is_shown = true;
-            (key.clone(), request.request.clone())
-        });
-        Some(requests.collect()).filter(|requests: &InputRequests| !requests.is_empty())
+        let shown = self.marked(client, |request| request.is_shown = true);
+        (!shown.is_empty()).then(|| shown.into_iter().collect())
     }
 
     /// True if a request is open that this client can answer.
     pub(crate) fn can_be_answered(&self, client: Offers) -> bool {
-        self.requests.lock().unsent(client).next().is_some()
+        let open = self.open.lock();
+        open.values().any(|request| request.is_for(client))
     }
 
     /// True if a request is open that was not sent to a client.
     pub(crate) fn has_unsent(&self) -> bool {
-        self.requests
-            .lock()
-            .by_key
-            .values()
-            .any(|request| !request.is_sent)
+        self.open.lock().values().any(|request| !request.is_sent)
     }
 
     pub(crate) fn answer(&self, key: &str, answer: Result<Value, NoAnswer>) {
-        if let Some(request) = self.requests.lock().by_key.remove(key) {
+        if let Some(request) = self.open.lock().remove(key) {
             // A cancelled call no longer waits.
             let _ = request.answer.send(answer);
         }
@@ -142,66 +137,48 @@ impl PendingRequests {
 
     /// Answers the requests for this client with [`NoAnswer::NoClient`].
     pub(crate) fn refuse(&self, client: Offers) {
-        self.requests
-            .lock()
-            .by_key
-            .retain(|_, request| !request.is_for(client));
+        let mut open = self.open.lock();
+        open.retain(|_, request| !request.is_for(client));
     }
 
     /// Takes the answers to open requests, and ignores others.
     pub(crate) fn answer_all(&self, responses: InputResponses) {
-        let mut open = self.requests.lock();
+        let mut open = self.open.lock();
         for (key, response) in responses {
             // The client saw it, and no other client works on it.
             let is_asked = |request: &PendingRequest| request.is_shown && !request.is_sent;
-            if open.by_key.get(&key).is_some_and(is_asked)
-                && let Some(request) = open.by_key.remove(&key)
+            if open.get(&key).is_some_and(is_asked)
+                && let Some(request) = open.remove(&key)
             {
                 let _ = request.answer.send(Ok(response));
             }
         }
     }
-}
 
-impl OpenRequests {
-    fn add(
-        &mut self,
-        key: Option<&str>,
-        request: InputRequest,
-    ) -> (String, oneshot::Receiver<Result<Value, NoAnswer>>) {
-        let (answer, answered) = oneshot::channel();
-        self.count += 1;
-        let key = self.unused_key(key);
-        let request = PendingRequest {
-            request,
-            answer,
-            is_sent: false,
-            is_shown: false,
-        };
-        self.by_key.insert(key.clone(), request);
-        (key, answered)
+    /// True if a server's own key can be used. Each is used once in the run: a late answer must not
+    /// match a later request.
+    fn takes(&self, key: &str) -> bool {
+        let is_plain = !key.is_empty() && label(key, MAX_KEY) == key;
+        let mut keys = self.own_keys.lock();
+        is_plain
+            && !key.starts_with(NUMBERED)
+            && keys.len() < MAX_KEYS
+            && keys.insert(key.to_owned())
     }
 
-    /// The server's own key, if no other request of the run had it.
-    fn unused_key(&mut self, key: Option<&str>) -> String {
-        let (number, is_full) = (self.count, self.keys.len() >= MAX_KEYS);
-        let is_usable = |key: &&str| {
-            !is_full && (1..=MAX_KEY).contains(&key.len()) && label(key, MAX_KEY) == **key
-        };
-        let own = key.filter(is_usable);
-        let mut key = own.map_or_else(|| format!("question-{number}"), str::to_owned);
-        while self.keys.contains(&key) {
-            key += &format!("-{number}");
-        }
-        if !is_full {
-            self.keys.insert(key.clone());
-        }
-        key
-    }
-
-    fn unsent(&mut self, client: Offers) -> impl Iterator<Item = (&String, &mut PendingRequest)> {
-        let open = self.by_key.iter_mut();
-        open.filter(move |(_, request)| request.is_for(client))
+    /// Marks the requests that this client can answer, and returns them.
+    fn marked(
+        &self,
+        client: Offers,
+        mark: impl Fn(&mut PendingRequest),
+    ) -> Vec<(String, InputRequest)> {
+        let mut open = self.open.lock();
+        let fitting = open.iter_mut().filter(|(_, it)| it.is_for(client));
+        let marked = fitting.map(|(key, it)| {
+            mark(it);
+            (key.clone(), it.request.clone())
+        });
+        marked.collect()
     }
 }
 
@@ -217,7 +194,7 @@ struct Withdraw<'a>(&'a PendingRequests, String);
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
-        self.0.requests.lock().by_key.remove(&self.1);
+        self.0.open.lock().remove(&self.1);
     }
 }
 
