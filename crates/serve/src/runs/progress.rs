@@ -5,7 +5,6 @@ use std::fmt;
 use callgate::Event;
 use callgate::faces::LogLevel;
 use callgate_text::label;
-use parking_lot::Mutex;
 use rmcp::model::ServerNotification;
 use tokio::sync::{broadcast, watch};
 
@@ -19,9 +18,7 @@ const MAX_LINE: usize = 120;
 #[derive(Debug)]
 pub(crate) struct RunProgress {
     notices: broadcast::Sender<Notice>,
-    state: Mutex<RunState>,
-    /// True while the client can do nothing about any question to a person.
-    is_outside: watch::Sender<bool>,
+    state: watch::Sender<RunState>,
 }
 
 /// A server's message about its work.
@@ -54,9 +51,9 @@ pub(crate) struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.progress.change(|asking| {
-            if let Some(at) = asking.iter().position(|it| *it == self.subject) {
-                asking.remove(at);
+        self.progress.state.send_modify(|state| {
+            if let Some(at) = state.asking.iter().position(|it| *it == self.subject) {
+                state.asking.remove(at);
             }
         });
     }
@@ -66,8 +63,7 @@ impl RunProgress {
     pub(crate) fn new() -> Self {
         Self {
             notices: broadcast::Sender::new(MAX_NOTICES),
-            state: Mutex::default(),
-            is_outside: watch::Sender::new(false),
+            state: watch::Sender::default(),
         }
     }
 
@@ -91,48 +87,45 @@ impl RunProgress {
         self.ask((about, Some(answerer)))
     }
 
-    /// Changes to true when the client can do nothing about any question to a person.
-    pub(crate) fn outside(&self) -> watch::Receiver<bool> {
-        self.is_outside.subscribe()
+    /// Changes with each question to a person, and when it is answered.
+    pub(crate) fn questions(&self) -> watch::Receiver<RunState> {
+        self.state.subscribe()
     }
 
     fn ask(&self, subject: (String, Option<Answerer>)) -> Asking<'_> {
-        self.change(|asking| asking.push(subject.clone()));
+        self.state
+            .send_modify(|state| state.asking.push(subject.clone()));
         Asking {
             progress: self,
             subject,
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<(String, Option<Answerer>)>)) {
-        let mut state = self.state.lock();
-        change(&mut state.asking);
-        self.is_outside.send_replace(state.answerer().is_some());
-    }
-
     /// Counts an event of the run.
     pub(crate) fn count(&self, event: Event<'_>) {
-        let mut state = self.state.lock();
-        match event {
-            Event::CallStarted { function, .. } => {
-                state.calls += 1;
-                state.open_calls += 1;
-                function.clone_into(&mut state.last_call);
-            }
-            Event::CallEnded { .. } => state.open_calls = state.open_calls.saturating_sub(1),
-            Event::Printed { text, .. } => {
-                state.lines += text.matches('\n').count() as u64;
-                if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
-                    state.last_line = label(line, MAX_LINE);
+        self.state.send_if_modified(|state| {
+            match event {
+                Event::CallStarted { function, .. } => {
+                    state.calls += 1;
+                    state.open_calls += 1;
+                    function.clone_into(&mut state.last_call);
                 }
+                Event::CallEnded { .. } => state.open_calls = state.open_calls.saturating_sub(1),
+                Event::Printed { text, .. } => {
+                    state.lines += text.matches('\n').count() as u64;
+                    if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
+                        state.last_line = label(line, MAX_LINE);
+                    }
+                }
+                // An event that is added later.
+                _ => {}
             }
-            // An event that is added later.
-            _ => {}
-        }
+            false
+        });
     }
 
     pub(crate) fn state(&self) -> RunState {
-        self.state.lock().clone()
+        self.state.borrow().clone()
     }
 }
 
@@ -212,9 +205,9 @@ mod tests {
         drop((asked, other));
         let by_form = progress.asking("e_f".to_owned());
         let outside = progress.asking_outside("g_h (line 7)".to_owned(), Answerer::Terminal);
-        assert!(progress.state().answerer().is_none() && !*progress.outside().borrow());
+        assert_eq!(progress.state().answerer(), None);
         drop(by_form);
-        assert!(*progress.outside().borrow());
+        assert_eq!(progress.state().answerer(), Some(Answerer::Terminal));
         assert_eq!(
             progress.state().to_string(),
             format!(
@@ -223,7 +216,7 @@ mod tests {
             )
         );
         drop(outside);
-        assert!(!*progress.outside().borrow());
+        assert_eq!(progress.state().answerer(), None);
         let (text, is_error) = ("a\nb\n\n", false);
         for event in [ended(1), ended(2), Event::Printed { text, is_error }] {
             progress.count(event);

@@ -78,58 +78,47 @@ impl<'a> Waiter<'a> {
         let mut outcome = run.subscribe();
         let mut questions = run.pending.subscribe();
         questions.mark_changed();
-        let mut outside = run.progress.outside();
+        let mut people = run.progress.questions();
         let is_over = CancellationToken::new();
-        let end = {
-            // A client that does not read delays only its notices, of which the oldest are dropped.
-            let notices = self.notifier.pass_on(&run.progress, &is_over);
-            tokio::pin!(notices);
-            let time_over = sleep(wait);
-            tokio::pin!(time_over);
-            let end = loop {
-                tokio::select! {
-                    biased;
-                    ended = outcome.wait_for(Option::is_some) => {
-                        let ended = ended.ok().and_then(|outcome| outcome.clone());
-                        break ended.map_or(WaitEnd::TimeOver, WaitEnd::Ended);
-                    }
-                    () = context.ct.cancelled(), if !run.cancel.is_cancelled() => {
-                        if !owns_run {
-                            break WaitEnd::TimeOver;
-                        }
-                        run.cancel.cancel();
-                    }
-                    Ok(()) = questions.changed() => if !client.is_stateless {
-                        ask(run, client, context);
-                    } else if let Some(shown) = run.pending.show(client.capabilities) {
-                        break WaitEnd::Questions(shown);
-                    },
-                    () = run.is_long.cancelled(), if detaches_long => break WaitEnd::TimeOver,
-                    // A person may take long, and must be told of the question first.
-                    Ok(_) = outside.wait_for(|is_outside| *is_outside), if owns_run => {
+        // A client that does not read delays only its notices, of which the oldest are dropped.
+        let notices = self.notifier.pass_on(&run.progress, &is_over);
+        tokio::pin!(notices);
+        let time_over = sleep(wait);
+        tokio::pin!(time_over);
+        let end = loop {
+            tokio::select! {
+                biased;
+                ended = outcome.wait_for(Option::is_some) => {
+                    let ended = ended.ok().and_then(|outcome| outcome.clone());
+                    break ended.map_or(WaitEnd::TimeOver, WaitEnd::Ended);
+                }
+                () = context.ct.cancelled(), if !run.cancel.is_cancelled() => {
+                    if !owns_run {
                         break WaitEnd::TimeOver;
                     }
-                    () = &mut time_over => break WaitEnd::TimeOver,
-                    () = &mut notices => break WaitEnd::TimeOver,
+                    run.cancel.cancel();
                 }
-            };
-            is_over.cancel();
-            if matches!(end, WaitEnd::Ended(_)) {
-                // A notice that is being sent goes before the answer, if the client reads it.
-                tokio::select! {
-                    () = &mut notices => {}
-                    () = sleep(LAST_NOTICES) => {}
-                    () = context.ct.cancelled() => {}
+                Ok(()) = questions.changed() => if !client.is_stateless {
+                    ask(run, client, context);
+                } else if let Some(shown) = run.pending.show(client.capabilities) {
+                    break WaitEnd::Questions(shown);
+                },
+                () = run.is_long.cancelled(), if detaches_long => break WaitEnd::TimeOver,
+                // A person may take long, and must be told of the question first.
+                Ok(_) = people.wait_for(|state| state.answerer().is_some()), if owns_run => {
+                    break WaitEnd::TimeOver;
                 }
+                () = &mut time_over => break WaitEnd::TimeOver,
+                () = &mut notices => break WaitEnd::TimeOver,
             }
-            end
         };
+        is_over.cancel();
         if matches!(end, WaitEnd::Ended(_)) {
             // Earlier notices go before the answer, if the client reads them.
             tokio::select! {
-                () = self.notifier.pass_on_rest() => {}
+                () = &mut notices => {}
                 () = sleep(LAST_NOTICES) => {}
-                () = self.context.ct.cancelled() => {}
+                () = context.ct.cancelled() => {}
             }
         }
         waiting.answered();
@@ -178,7 +167,8 @@ struct Notifier<'a> {
 }
 
 impl Notifier<'_> {
-    /// Passes servers' notices on, and the run's state at intervals, until the wait is over.
+    /// Passes servers' notices on, and the run's state at intervals, until the wait is over. Then
+    /// passes on the notices that have come by then.
     async fn pass_on(&mut self, progress: &RunProgress, is_over: &CancellationToken) {
         let mut interval = interval_at(Instant::now() + STATE_INTERVAL, STATE_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -186,7 +176,7 @@ impl Notifier<'_> {
         loop {
             tokio::select! {
                 biased;
-                () = is_over.cancelled() => return,
+                () = is_over.cancelled() => break,
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => self.notify(notice).await,
                     Err(RecvError::Lagged(_)) => {}
@@ -202,10 +192,6 @@ impl Notifier<'_> {
                 }
             }
         }
-    }
-
-    /// Passes on the waiting notices.
-    async fn pass_on_rest(&mut self) {
         loop {
             match self.notices.try_recv() {
                 Ok(notice) => self.notify(notice).await,
