@@ -15,11 +15,12 @@ use serde_json::Value;
 /// The member of `_meta` with the log level of a stateless request.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The largest output, in bytes, that clients show to their model whole, by the client's name.
-const MAX_OUTPUTS: [(&str, u64); 1] = [("codex-mcp-client", 10 << 10)];
-
-/// Clients that show structured content to their model in place of the text.
-const REPLACING_TEXT: [&str; 2] = ["claude-code", "codex-mcp-client"];
+/// The name of Claude Code. It shows structured content to its model in place of the text.
+const CLAUDE_CODE: &str = "claude-code";
+/// The name of Codex, which does the same.
+const CODEX: &str = "codex-mcp-client";
+/// The largest output that Codex shows to its model whole, in bytes.
+const CODEX_OUTPUT: u64 = 10 << 10;
 
 /// The limit of a client's name and version, in characters.
 const MAX_NAME: usize = 100;
@@ -71,17 +72,15 @@ impl Client {
             logs
         };
         let info = context.client_info();
-        let name = info.as_ref().map(|info| {
-            let name = format!("{} {}", info.name, info.version);
-            one_line(&name, MAX_NAME).into()
-        });
+        let name = info.as_ref().map_or("", |info| info.name.as_str());
         Ok(Self {
             logs,
-            replaces_text: info
-                .as_ref()
-                .is_some_and(|info| REPLACING_TEXT.contains(&&*info.name)),
-            max_output: info.and_then(|info| max_output(&info.name)),
-            name,
+            replaces_text: [CLAUDE_CODE, CODEX].contains(&name),
+            max_output: (name == CODEX).then_some(CODEX_OUTPUT),
+            name: info.as_ref().map(|info| {
+                let name = format!("{} {}", info.name, info.version);
+                one_line(&name, MAX_NAME).into()
+            }),
             ..client
         })
     }
@@ -114,11 +113,6 @@ impl Client {
             name: None,
         }
     }
-}
-
-fn max_output(client: &str) -> Option<u64> {
-    let known = MAX_OUTPUTS.iter().find(|(name, _)| *name == client);
-    known.map(|(_, bytes)| *bytes)
 }
 
 /// The level that a client names.
