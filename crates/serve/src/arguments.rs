@@ -18,19 +18,9 @@ pub(crate) fn read<T: DeserializeOwned>(
     schema: &JsonObject,
     given: Option<&JsonObject>,
 ) -> Result<T, String> {
-    read_showing(lead, schema, schema, given)
-}
-
-/// As [`read`]. Problems name only members of the schema that is `shown`.
-pub(crate) fn read_showing<T: DeserializeOwned>(
-    lead: &str,
-    schema: &JsonObject,
-    shown: &JsonObject,
-    given: Option<&JsonObject>,
-) -> Result<T, String> {
     let mut given = given.cloned().unwrap_or_default();
     let mut unknown = Vec::new();
-    tidy(schema, shown, &mut given, "", &mut unknown);
+    tidy(schema, &mut given, "", &mut unknown);
     let schema = Value::Object(schema.clone());
     let given = Value::Object(given);
     let schema = Schema::new(schema, Author::Script).map_err(|error| error.to_string())?;
@@ -57,25 +47,17 @@ pub(crate) fn refusal(lead: &str, problems: &[String]) -> String {
     text
 }
 
-/// Removes nulls and unknown members, and writes whole numbers without a fraction. The problem of
-/// an unknown member names those of the schema that is `shown`.
-fn tidy(
-    schema: &JsonObject,
-    shown: &JsonObject,
-    given: &mut JsonObject,
-    place: &str,
-    unknown: &mut Vec<String>,
-) {
-    let Some(known) = properties(schema) else {
+/// Removes nulls and unknown members, and writes whole numbers without a fraction.
+fn tidy(schema: &JsonObject, given: &mut JsonObject, place: &str, unknown: &mut Vec<String>) {
+    let Some(known) = schema.get("properties").and_then(Value::as_object) else {
         return;
     };
-    let shown = properties(shown).unwrap_or(known);
     given.retain(|key, value| {
         let is_known = known.contains_key(key);
         if !is_known {
             // Of further ones, only the number is shown.
             let is_shown = unknown.len() < MAX_PROBLEMS;
-            let problem = is_shown.then(|| unknown_member(place, key, shown, None));
+            let problem = is_shown.then(|| unknown_member(place, key, known, None));
             unknown.push(problem.unwrap_or_default());
         }
         is_known && !value.is_null()
@@ -85,9 +67,7 @@ fn tidy(
             continue;
         };
         if let Value::Object(members) = value {
-            let shown = shown.get(key).and_then(Value::as_object);
-            let place = format!("{place}/{key}");
-            tidy(schema, shown.unwrap_or(schema), members, &place, unknown);
+            tidy(schema, members, &format!("{place}/{key}"), unknown);
         } else if let Some(number) = value.as_f64()
             && schema.get("type").and_then(Value::as_str) == Some("integer")
             && number.fract() == 0.0
@@ -96,10 +76,6 @@ fn tidy(
             *value = Value::from(number as u64);
         }
     }
-}
-
-fn properties(schema: &JsonObject) -> Option<&JsonObject> {
-    schema.get("properties")?.as_object()
 }
 
 #[cfg(test)]
@@ -146,34 +122,20 @@ mod tests {
     }
 
     #[test]
-    fn unknown_members_name_shown_ones_only() {
-        let schema = json!({ "properties": {
-            "query": { "type": "string" }, "trace": { "type": "boolean" },
-            "page": { "properties": { "size": { "type": "integer" }, "seed": {} } },
-        } });
-        let shown = json!({ "properties": {
-            "query": {}, "page": { "properties": { "size": {} } },
-        } });
-        let objects = [&schema, &shown].map(|it| it.as_object().expect("an object"));
+    fn unknown_members_name_known_ones() {
         for (given, expected) in [
             (
-                json!({ "unlike": 1 }),
-                "- there is no argument \"unlike\"; there are query, page",
+                json!({ "query": "a", "colour": 1 }),
+                "- there is no argument \"colour\"; there are query, limit, more",
             ),
             (
-                json!({ "page": { "colour": 1 } }),
-                "- /page: there is no member \"colour\"; there are size",
+                json!({ "query": "a", "more": { "colour": 1 } }),
+                "- /more: there is no member \"colour\"; there are time",
             ),
         ] {
-            let [schema, shown] = objects;
-            let read = read_showing::<Value>("no", schema, shown, given.as_object());
-            assert_eq!(read.expect_err("it is wrong"), format!("no:\n{expected}"));
+            let expected = format!("find was not called:\n{expected}");
+            assert_eq!(check(&given), Err(expected));
         }
-        let [schema, shown] = objects;
-        // What is not shown is accepted all the same.
-        let given = json!({ "trace": true, "page": { "seed": 3 } });
-        let read = read_showing::<Value>("no", schema, shown, given.as_object());
-        assert_eq!(read, Ok(given));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::limits::{LimitArguments, set_maxima};
-use crate::arguments::{read, read_showing, refusal};
+use crate::arguments::{read, refusal};
 
 /// The default size of a part, in bytes.
 const PART_BYTES: usize = 16 << 10;
@@ -49,24 +49,23 @@ pub(crate) struct Part {
 impl ScriptArguments {
     /// Reads the arguments of a call of `run_script`.
     pub(crate) fn read(given: Option<&JsonObject>, gate: &Gate) -> Result<Self, String> {
-        let schema = script_schema(gate.limits());
-        let shown = run_script_schema(gate.limits(), MAX_WAIT);
-        Self::read_by("run_script was not called", [&schema, &shown], given, gate)
+        let schema = object(script_schema(gate.limits()));
+        Self::read_by("run_script was not called", &schema, given, gate)
     }
 
     /// Reads the arguments of a run whose answer is its report.
     pub(crate) fn read_for_report(given: &JsonObject, gate: &Gate) -> Result<Self, String> {
         let schema = report_schema(gate.limits());
-        Self::read_by("no script was run", [&schema, &schema], Some(given), gate)
+        Self::read_by("no script was run", &schema, Some(given), gate)
     }
 
     fn read_by(
         lead: &str,
-        [schema, shown]: [&JsonObject; 2],
+        schema: &JsonObject,
         given: Option<&JsonObject>,
         gate: &Gate,
     ) -> Result<Self, String> {
-        let given: Self = read_showing(lead, schema, shown, given)?;
+        let given: Self = read(lead, schema, given)?;
         let servers = given.servers.iter().flatten();
         let unknown = servers.filter_map(|name| gate.server(name).err());
         let problems: Vec<String> = unknown.map(|error| error.to_string()).collect();
@@ -99,7 +98,7 @@ impl WaitArguments {
         if cancels {
             return read("cancel_run was not called", &cancel_schema(), given);
         }
-        let schema = schema(include_str!("wait.json"));
+        let schema = object(schema(include_str!("wait.json")));
         read("wait was not called", &schema, given)
     }
 
@@ -130,71 +129,65 @@ fn max_wait(configured: Duration) -> Duration {
 /// are accepted, too.
 pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
     let mut schema = script_schema(limits);
-    if let Some(properties) = properties_of(&mut schema) {
-        properties.shift_remove("servers");
-    }
-    if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
-        properties.retain(|key, _| SHOWN_LIMITS.contains(&key.as_str()));
-        set_waits(properties, wait);
-    }
-    schema
+    keep(&mut schema["properties"], |key| key != "servers");
+    let limits = &mut schema["properties"]["limits"]["properties"];
+    keep(limits, |key| SHOWN_LIMITS.contains(&key));
+    set_waits(limits, wait);
+    object(schema)
 }
 
 /// The schema of a script whose answer is its report: without `waitMs`.
 pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
     let mut schema = script_schema(limits);
-    if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
-        properties.shift_remove("waitMs");
-    }
-    schema
+    let limits = &mut schema["properties"]["limits"]["properties"];
+    keep(limits, |key| key != "waitMs");
+    object(schema)
 }
 
 pub(crate) fn wait_schema(wait: Duration) -> JsonObject {
     let mut schema = schema(include_str!("wait.json"));
-    if let Some(properties) = properties_of(&mut schema) {
-        set_waits(properties, wait);
-    }
-    schema
+    set_waits(&mut schema["properties"], wait);
+    object(schema)
 }
 
 /// The input schema of `cancel_run`: that of `wait`, with the run alone.
 pub(crate) fn cancel_schema() -> JsonObject {
     let mut schema = schema(include_str!("wait.json"));
-    if let Some(properties) = properties_of(&mut schema) {
-        properties.retain(|key, _| key == "run");
-    }
-    schema
+    keep(&mut schema["properties"], |key| key == "run");
+    object(schema)
 }
 
 /// The schema of a script, with the configured limits as maxima.
-fn script_schema(limits: &Limits) -> JsonObject {
+fn script_schema(limits: &Limits) -> Value {
     let mut schema = schema(include_str!("run_script.json"));
-    if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
-        set_maxima(properties, limits);
-    }
+    set_maxima(&mut schema["properties"]["limits"]["properties"], limits);
     schema
 }
 
 /// Shows the default of `waitMs` and its maximum. A longer wait is cut, not refused.
-fn set_waits(properties: &mut JsonObject, wait: Duration) {
-    if let Some(Value::Object(property)) = properties.get_mut("waitMs") {
-        for (key, wait) in [("default", wait), ("maximum", max_wait(wait))] {
-            property.insert(key.to_owned(), (wait.as_millis() as u64).into());
-        }
+fn set_waits(properties: &mut Value, wait: Duration) {
+    for (key, wait) in [("default", wait), ("maximum", max_wait(wait))] {
+        properties["waitMs"][key] = (wait.as_millis() as u64).into();
+    }
+}
+
+/// Removes the other properties.
+fn keep(properties: &mut Value, is_kept: impl Fn(&str) -> bool) {
+    if let Some(properties) = properties.as_object_mut() {
+        properties.retain(|key, _| is_kept(key));
     }
 }
 
 /// Tests check that the files can be read.
-fn schema(text: &str) -> JsonObject {
+fn schema(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn limits_of(schema: &mut JsonObject) -> Option<&mut JsonObject> {
-    properties_of(schema)?.get_mut("limits")?.as_object_mut()
-}
-
-fn properties_of(schema: &mut JsonObject) -> Option<&mut JsonObject> {
-    schema.get_mut("properties")?.as_object_mut()
+fn object(schema: Value) -> JsonObject {
+    match schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +197,7 @@ mod tests {
     use super::*;
 
     fn script(given: &Value) -> Result<ScriptArguments, String> {
-        let schema = script_schema(&Limits::default());
+        let schema = object(script_schema(&Limits::default()));
         read("run_script was not called", &schema, given.as_object())
     }
 
@@ -258,11 +251,10 @@ mod tests {
     #[test]
     fn run_script_schema_shows_selected_limits() {
         let wait = Duration::from_secs(45);
-        let mut shown = run_script_schema(&Limits::default(), wait);
-        let limits = limits_of(&mut shown)
-            .and_then(properties_of)
-            .expect("limits");
-        assert_eq!(limits.keys().collect::<Vec<_>>(), SHOWN_LIMITS.each_ref());
+        let shown = run_script_schema(&Limits::default(), wait);
+        let limits = &shown["properties"]["limits"]["properties"];
+        let names = limits.as_object().expect("limits").keys();
+        assert_eq!(names.collect::<Vec<_>>(), SHOWN_LIMITS.each_ref());
         assert_eq!(limits["waitMs"]["default"], 45_000);
         assert_eq!(wait_schema(wait)["properties"]["waitMs"]["default"], 45_000);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use callgate::config::MIN_MEMORY;
 use callgate::settings::Limits;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The limits in the arguments of `run_script`.
 #[derive(Debug, Default, Deserialize)]
@@ -47,7 +47,7 @@ impl LimitArguments {
 }
 
 /// Writes the configured limits into the schema of `limits` as maxima.
-pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
+pub(crate) fn set_maxima(properties: &mut Value, limits: &Limits) {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     for (key, max) in [
         ("timeoutMs", millis(limits.script_time)),
@@ -58,11 +58,7 @@ pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
         ("calls", limits.calls),
         ("callsInFlight", limits.calls_in_flight.into()),
     ] {
-        if let Some(Value::Object(property)) = properties.get_mut(key) {
-            property.insert("maximum".to_owned(), max.into());
-            if key == "memoryBytes" {
-                property.insert("minimum".to_owned(), MIN_MEMORY.into());
-            }
-        }
+        properties[key]["maximum"] = max.into();
     }
+    properties["memoryBytes"]["minimum"] = MIN_MEMORY.into();
 }
