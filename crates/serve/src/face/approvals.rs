@@ -63,7 +63,6 @@ impl Asked {
 pub(crate) struct Approvals {
     by: Asked,
     asked: Vec<String>,
-    allowed: Vec<String>,
     /// The arguments with which calls are allowed, with the functions of which this is so.
     only_with: Vec<(String, Vec<String>)>,
     /// All functions of each server; empty if only some are considered.
@@ -71,7 +70,7 @@ pub(crate) struct Approvals {
 }
 
 /// The functions of one server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ServerApprovals {
     server: String,
     asked: Vec<String>,
@@ -85,25 +84,19 @@ impl Approvals {
         let functions: Vec<&str> = tools.iter().map(|tool| tool.function.as_str()).collect();
         let mut approvals = Self::of(gate, &functions, by);
         let asked: HashSet<&String> = approvals.asked.iter().collect();
-        let mut servers: Vec<ServerApprovals> = Vec::new();
-        for tool in tools {
-            // The tools of a server follow each other.
-            if servers.last().is_none_or(|last| last.server != tool.server) {
-                servers.push(ServerApprovals {
-                    server: tool.server.clone(),
-                    ..ServerApprovals::default()
-                });
+        // The tools of a server follow each other.
+        let by_server = tools.chunk_by(|one, next| one.server == next.server);
+        let servers = by_server.map(|tools| {
+            let functions = tools.iter().map(|tool| tool.function.clone());
+            let (asked, others) = functions.partition(|function| asked.contains(function));
+            let server = tools.first().map(|tool| tool.server.clone());
+            ServerApprovals {
+                server: server.unwrap_or_default(),
+                asked,
+                others,
             }
-            let Some(server) = servers.last_mut() else {
-                continue;
-            };
-            let function = tool.function.clone();
-            if asked.contains(&function) {
-                server.asked.push(function);
-            } else {
-                server.others.push(function);
-            }
-        }
+        });
+        let servers = servers.collect();
         approvals.servers = servers;
         approvals
     }
@@ -127,8 +120,6 @@ impl Approvals {
                 }
             } else if gate.view().rule_in_short(function) == Some("ask") {
                 approvals.asked.push(name);
-            } else if !gate.view().denies(function) {
-                approvals.allowed.push(name);
             }
         }
         approvals
@@ -151,78 +142,55 @@ impl Approvals {
     }
 
     fn asked_line(&self) -> String {
-        let clause = self.by.clause();
-        let needs = format!("NEED APPROVAL, {clause}:");
-        let (asked, allowed) = (self.asked.join(", "), self.allowed.join(", "));
-        if asked.is_empty() {
+        if self.asked.is_empty() {
             return String::new();
         }
+        let names = self.asked.join(", ");
         let by_server = self.by_server();
         // Names say more than patterns that are only a little shorter.
-        let is_short = |names: &str| {
-            names.len() <= MAX_LIST && (by_server.is_empty() || names.len() <= by_server.len() * 2)
-        };
-        if is_short(&asked) {
-            format!("{needs} {asked}.\n")
-        } else if !allowed.is_empty() && is_short(&allowed) {
-            format!("ALLOWED without approval: {allowed}. The others need approval, {clause}.\n")
-        } else if by_server.is_empty() {
-            format!("{needs} {}.\n", cut(&self.asked, ", ", MAX_LIST))
+        let shown = if by_server.is_empty() {
+            cut(&self.asked, ", ", MAX_LIST)
+        } else if names.len() <= MAX_LIST.min(by_server.len() * 2) {
+            names
         } else {
-            format!("{needs} {by_server}.\n")
-        }
+            by_server
+        };
+        format!("NEED APPROVAL, {}: {shown}.\n", self.by.clause())
     }
 
-    /// The functions that need approval by server: whole servers, then parts of others. If there is
-    /// no room, the longest parts are only counted.
+    /// The functions that need approval by server: whole servers, then parts of others, the
+    /// shortest first, as far as there is room.
     fn by_server(&self) -> String {
         let is_whole = |server: &&ServerApprovals| server.others.is_empty();
         let asked = self.servers.iter().filter(|it| !it.asked.is_empty());
         let (whole, parts): (Vec<&ServerApprovals>, Vec<_>) = asked.partition(is_whole);
-        let mut texts: Vec<String> = parts.iter().map(|part| part.functions()).collect();
         let whole: Vec<String> = whole.iter().map(|server| line(&server.server)).collect();
         let whole = if whole.is_empty() {
             String::new()
         } else {
             format!("all of {}; ", cut(&whole, ", ", MAX_LIST))
         };
-        while whole.len() + texts.join("; ").len() > MAX_LIST {
-            let numbered = texts.iter_mut().zip(&parts);
-            let longest = numbered.max_by_key(|(text, _)| text.len());
-            let Some((text, part)) = longest else { break };
-            let counted = part.counted();
-            if counted.len() >= text.len() {
-                break;
-            }
-            *text = counted;
-        }
-        let parts = cut(&texts, "; ", MAX_LIST);
-        let text = whole + &parts;
+        let room = MAX_LIST.saturating_sub(whole.len());
+        let mut parts: Vec<String> = parts.iter().map(|part| part.functions(room)).collect();
+        parts.sort_by_key(String::len);
+        let text = whole + &cut(&parts, "; ", room);
         text.trim_end_matches("; ").to_owned()
     }
 }
 
 impl ServerApprovals {
-    /// The functions that need approval, or all but the others, whichever is shorter.
-    fn functions(&self) -> String {
-        let asked = self.patterns(&self.asked, &self.others);
-        let others = self.patterns(&self.others, &self.asked);
+    /// The functions that need approval, or all but the others, whichever is shorter, in about this
+    /// number of bytes.
+    fn functions(&self, room: usize) -> String {
+        let asked = cut(&self.patterns(&self.asked, &self.others), ", ", room);
+        let others = self.patterns(&self.others, &self.asked).join(", ");
         let but = format!("all of {} but {others}", line(&self.server));
         if but.len() < asked.len() { but } else { asked }
     }
 
-    /// The number of functions that need approval.
-    fn counted(&self) -> String {
-        let (asked, all) = (self.asked.len(), self.asked.len() + self.others.len());
-        format!(
-            "{asked} of {all} of {} (search_tools names them)",
-            line(&self.server)
-        )
-    }
-
     /// Functions, with a pattern for those that begin with the same word, unless some of the
     /// `others` begin so, too.
-    fn patterns(&self, functions: &[String], others: &[String]) -> String {
+    fn patterns(&self, functions: &[String], others: &[String]) -> Vec<String> {
         let server = prefix(&self.server).len();
         let mut shown: Vec<String> = Vec::new();
         for function in functions {
@@ -238,7 +206,7 @@ impl ServerApprovals {
                 shown.push(text);
             }
         }
-        shown.join(", ")
+        shown
     }
 }
 
@@ -274,24 +242,20 @@ mod tests {
     fn of(servers: Vec<ServerApprovals>) -> Approvals {
         Approvals {
             asked: servers.iter().flat_map(|it| it.asked.clone()).collect(),
-            allowed: servers.iter().flat_map(|it| it.others.clone()).collect(),
             servers,
             ..Approvals::default()
         }
     }
 
     #[test]
-    fn shorter_list_of_functions_is_shown() {
-        for (asked, allowed, expected) in [
-            (0, 3, ""),
-            (2, 900, "so these fail: ask_0, ask_1.\n"),
-            (900, 2, "ALLOWED without approval: allow_0, allow_1. "),
-            (900, 900, "so these fail: ask_0, ask_1, "),
-            (900, 0, "so these fail: ask_0, ask_1, "),
+    fn long_list_of_functions_is_cut() {
+        for (asked, expected) in [
+            (0, ""),
+            (2, "so these fail: ask_0, ask_1.\n"),
+            (900, "so these fail: ask_0, ask_1, "),
         ] {
             let approvals = Approvals {
                 asked: names("ask", asked),
-                allowed: names("allow", allowed),
                 ..Approvals::default()
             };
             let lines = approvals.lines();
@@ -326,7 +290,6 @@ mod tests {
             let approvals = Approvals {
                 by: Asked::Outside(answerer),
                 asked: names("ask", 1),
-                allowed: names("allow", 2),
                 ..Approvals::default()
             };
             assert_eq!(approvals.lines(), expected);
@@ -346,11 +309,11 @@ mod tests {
                     server("db", &drops, &many),
                     server("free", &[], &["see"]),
                 ],
-                "fail: all of browser; all of desk but desk_get_*, desk_list; db_drop*, db_alter.\n",
+                "fail: all of browser; db_drop*, db_alter; all of desk but desk_get_*, desk_list.\n",
             ),
             (
                 vec![server("cam", &many, &many), server("mic", &many, &[])],
-                "fail: all of mic; 60 of 120 of cam (search_tools names them).\n",
+                "cam_page037_x, cam_page038_x, and 21 more.\n",
             ),
         ] {
             let lines = of(servers).lines();
