@@ -32,9 +32,9 @@ const COMMON: [Member; 3] = [
     ("/requestState", "a string", false),
 ];
 
-/// The members of the params of a method.
-fn members(method: &str) -> &'static [Member] {
-    match method {
+/// The members of the params of a method that is served.
+fn members(method: &str) -> Option<&'static [Member]> {
+    let members: &[Member] = match method {
         "tools/call" | "prompts/get" => &[
             ("/name", "a string", true),
             ("/arguments", "an object", false),
@@ -49,15 +49,24 @@ fn members(method: &str) -> &'static [Member] {
             ("/clientInfo/name", "a string", true),
             ("/clientInfo/version", "a string", true),
         ],
-        _ => &[],
-    }
+        "completion/complete" | "ping" | "server/discover" => &[],
+        "prompts/list" | "resources/list" | "resources/templates/list" | "tools/list" => &[],
+        _ => return None,
+    };
+    Some(members)
+}
+
+/// True if requests with this method are served.
+pub(crate) fn is_served(method: &str) -> bool {
+    members(method).is_some()
 }
 
 /// The error message for params that do not match the method. It names the wrong member if it is
 /// known, and contains no value.
 pub(crate) fn wrong_params(method: &str, params: Option<&Value>) -> String {
     let params = params.unwrap_or(&Value::Null);
-    let wrong = members(method).iter().chain(&COMMON).find_map(|member| {
+    let members = members(method).unwrap_or_default();
+    let wrong = members.iter().chain(&COMMON).find_map(|member| {
         let (pointer, kind, is_required) = *member;
         let name = pointer.trim_start_matches('/').replace('/', ".");
         let is_right = match params.pointer(pointer) {

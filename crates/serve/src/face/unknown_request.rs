@@ -4,40 +4,19 @@
 use rmcp::model::{CustomRequest, ErrorCode, ErrorData};
 
 use crate::arguments::quoted;
-use crate::message::wrong_params;
+use crate::message::{is_served, wrong_params};
 
 /// Methods that exist in sessions only.
 const IN_SESSIONS: [&str; 3] = ["initialize", "logging/setLevel", "ping"];
-/// The methods that are served.
-const METHODS: [&str; 15] = [
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/templates/list",
-    "server/discover",
-    "tasks/cancel",
-    "tasks/get",
-    "tasks/update",
-    "tools/call",
-    "tools/list",
-];
 
 /// The error for such a request.
 pub(crate) fn refusal(request: &CustomRequest, is_stateless: bool) -> ErrorData {
     let method = request.method.as_str();
-    if is_stateless && IN_SESSIONS.contains(&method) {
+    if !is_served(method) || is_stateless && IN_SESSIONS.contains(&method) {
         return no_method(method);
     }
-    if METHODS.contains(&method) {
-        let why = wrong_params(method, request.params.as_ref());
-        return ErrorData::invalid_params(why, None);
-    }
-    no_method(method)
+    let why = wrong_params(method, request.params.as_ref());
+    ErrorData::invalid_params(why, None)
 }
 
 /// The error for an unknown method.
