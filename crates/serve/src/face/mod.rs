@@ -113,28 +113,20 @@ impl Session {
         }
     }
 
-    /// The tools that the client sees.
-    fn tools(&self, gate: &Gate, mode: ToolMode, client: &Client) -> Arc<ToolArray> {
+    /// The tools that the client sees. `late`: see [`ToolArray::new`].
+    fn tools(
+        &self,
+        gate: &Gate,
+        late: Option<String>,
+        mode: ToolMode,
+        client: &Client,
+    ) -> Arc<ToolArray> {
         let (options, outside) = (&self.service.options, &self.service.runs.outside);
-        let make = || Arc::new(ToolArray::new(gate, mode, options, outside, client));
+        let make = || Arc::new(ToolArray::new(gate, late, mode, options, outside, client));
         if client.is_stateless {
             return make();
         }
         Arc::clone(self.tools.get_or_init(make))
-    }
-
-    /// The tools that the client sees while the gate is not ready.
-    async fn tools_before_gate(
-        &self,
-        mode: ToolMode,
-        client: &Client,
-    ) -> Result<Arc<ToolArray>, ErrorData> {
-        let array = ToolArray::before_gate(mode, &self.service.options, client).await;
-        let array = array.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        if client.is_stateless {
-            return Ok(Arc::new(array));
-        }
-        Ok(Arc::clone(self.tools.get_or_init(|| Arc::new(array))))
     }
 
     /// Calls a tool that the client sees.
@@ -155,7 +147,7 @@ impl Session {
         if is_own && is_server_tool {
             // If two tools have this name, the client sees one of them and calls that one.
             is_own = self
-                .tools(&gate, mode, &client)
+                .tools(&gate, None, mode, &client)
                 .own()
                 .any(|own| own == name);
         }
@@ -177,7 +169,7 @@ impl Session {
             };
             return self.call(gate, call, made).await;
         }
-        let array = self.tools(&gate, mode, &client);
+        let array = self.tools(&gate, None, mode, &client);
         if is_native && array.tools.iter().any(|tool| tool.name == name) {
             let gone = format!("{name} no longer exists: no server lists it");
             return Ok(answer(Err(gone)));
@@ -273,9 +265,10 @@ impl Session {
         }))
     }
 
-    /// The time that a stateless client may keep a list.
-    fn ttl_ms(&self) -> u64 {
-        u64::try_from(self.service.options.tools_ttl.as_millis()).unwrap_or(u64::MAX)
+    /// The time that a stateless client may keep a list, and the scope of its cache.
+    fn caching(&self) -> (Option<u64>, Option<CacheScope>) {
+        let millis = u64::try_from(self.service.options.tools_ttl.as_millis());
+        (Some(millis.unwrap_or(u64::MAX)), Some(CacheScope::Private))
     }
 
     fn info(&self, mode: ToolMode) -> ServerConfig {
@@ -363,19 +356,23 @@ impl ServerHandler for Session {
     ) -> Result<ListToolsResult, ErrorData> {
         let (mode, client) = (self.mode(&context)?, self.client(&context)?);
         let array = match self.service.waits() {
-            Some(_) => self.tools_before_gate(mode, &client).await?,
+            Some(_) => {
+                // Those of a gate without servers.
+                let gate = Gate::builder().build().await;
+                let gate = gate.map_err(|it| ErrorData::internal_error(it.to_string(), None))?;
+                let late = "the functions are not known yet".to_owned();
+                self.tools(&gate, Some(late), mode, &client)
+            }
             None => {
                 let gate = self.gate(&context).await?;
-                self.tools(&gate, mode, &client)
+                self.tools(&gate, None, mode, &client)
             }
         };
-        let listed = ListToolsResult::with_all_items(array.tools.clone());
-        if !is_stateless(&context) {
-            return Ok(listed);
+        let mut listed = ListToolsResult::with_all_items(array.tools.clone());
+        if is_stateless(&context) {
+            (listed.ttl_ms, listed.cache_scope) = self.caching();
         }
-        Ok(listed
-            .with_ttl_ms(self.ttl_ms())
-            .with_cache_scope(CacheScope::Private))
+        Ok(listed)
     }
 
     async fn call_tool(
@@ -412,13 +409,11 @@ impl ServerHandler for Session {
             Some(_) => Vec::new(),
             None => prompts::list(&*self.gate(&context).await?),
         };
-        let listed = ListPromptsResult::with_all_items(prompts);
-        if !is_stateless(&context) {
-            return Ok(listed);
+        let mut listed = ListPromptsResult::with_all_items(prompts);
+        if is_stateless(&context) {
+            (listed.ttl_ms, listed.cache_scope) = self.caching();
         }
-        Ok(listed
-            .with_ttl_ms(self.ttl_ms())
-            .with_cache_scope(CacheScope::Private))
+        Ok(listed)
     }
 
     async fn get_prompt(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate::faces::Visibility;
-use callgate::{Gate, GateError, Server, ServerState};
+use callgate::{Gate, Server, ServerState};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
@@ -24,40 +24,19 @@ pub(crate) struct ToolArray {
 }
 
 impl ToolArray {
-    /// The tools of a mode.
+    /// The tools of a mode. `late`: a clause about functions that are not known yet, by default
+    /// about those of servers.
     pub(crate) fn new(
         gate: &Gate,
+        late: Option<String>,
         mode: ToolMode,
         options: &ServeConfig,
         outside: &Outside,
         client: &Client,
     ) -> Self {
-        let asked = Asked::of(options, outside, mode, client);
-        Self::of(gate, late(&gate.servers()), mode, options, asked, client)
-    }
-
-    /// The tools of a mode while the functions are not known yet: those of a gate without servers.
-    pub(crate) async fn before_gate(
-        mode: ToolMode,
-        options: &ServeConfig,
-        client: &Client,
-    ) -> Result<Self, GateError> {
-        let gate = Gate::builder().build().await?;
-        let late = Some("the functions are not known yet".to_owned());
-        // It has no functions to approve.
-        Ok(Self::of(&gate, late, mode, options, Asked::Nobody, client))
-    }
-
-    /// `late`: a clause about functions that are not known yet.
-    fn of(
-        gate: &Gate,
-        late: Option<String>,
-        mode: ToolMode,
-        options: &ServeConfig,
-        asked: Asked,
-        client: &Client,
-    ) -> Self {
         let servers = gate.servers();
+        let late = late.or_else(|| late_servers(&servers));
+        let asked = Asked::of(options, outside, mode, client);
         let tokens = (options.context.window as f64 * options.context.share) as usize;
         let mut names: Vec<&str> = Vec::new();
         let more = servers.iter().any(may_have_more);
@@ -156,7 +135,7 @@ pub(crate) fn server_tool(gate: &Gate, function: &str, any_result: bool) -> Opti
 }
 
 /// A clause about enabled servers whose functions are not known yet, if there are any.
-fn late(servers: &[Server]) -> Option<String> {
+fn late_servers(servers: &[Server]) -> Option<String> {
     let late = servers.iter().filter(|server| server.is_awaited());
     let names: Vec<String> = late.map(|server| texts::line(&server.name)).collect();
     let (first, rest) = names.split_first()?;
