@@ -57,11 +57,7 @@ impl Auth {
 
     /// The operator who sends a request with these headers.
     pub(crate) fn operator(&self, headers: &HeaderMap) -> Result<Arc<Operator>, HttpRefusal> {
-        let operator = match bearer(headers) {
-            Ok(token) => self.operators.owner(token),
-            Err(Rejected::Header(why)) => return Err(HttpRefusal::bad(why)),
-            Err(_missing) => None,
-        };
+        let operator = bearer(headers).and_then(|token| self.operators.owner(token));
         operator.ok_or_else(|| {
             let message = "the token of an operator is required here, in the header \
                            \"Authorization: Bearer …\"; tokens of users do not work";
@@ -73,8 +69,7 @@ impl Auth {
     /// The user who sends a request with these headers.
     pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, HttpRefusal> {
         let token = bearer(headers);
-        let operator = token.as_ref().ok();
-        if operator.is_some_and(|token| self.operators.owner(token).is_some()) {
+        if token.is_some_and(|token| self.operators.owner(token).is_some()) {
             let message = "this is the token of an operator, which works at /v1/admin only; send the \
                            token of a user";
             return Err(HttpRefusal::new(StatusCode::FORBIDDEN, message));
@@ -85,7 +80,7 @@ impl Auth {
                 roles: self.users.default.clone(),
             });
         }
-        let token = token.map_err(|rejected| self.challenge(rejected))?;
+        let token = token.ok_or_else(|| self.challenge(Rejected::Missing))?;
         if let Some(name) = self.tokens.owner(token) {
             let roles = self.users.named.get(name).cloned().unwrap_or_default();
             return Ok(self.identity(token_user(name), roles));
@@ -146,7 +141,6 @@ impl Auth {
             }
         }
         let (status, message) = match rejected {
-            Rejected::Header(why) => return HttpRefusal::bad(why),
             Rejected::NoKeys(why) => return HttpRefusal::unavailable(why, 10),
             Rejected::Missing => (
                 StatusCode::UNAUTHORIZED,
@@ -174,21 +168,12 @@ impl Auth {
     }
 }
 
-/// The token of a request. Tokens in the query are ignored (MCP, "Access Token Usage").
-fn bearer(headers: &HeaderMap) -> Result<&str, Rejected> {
-    let mut given = headers.get_all(AUTHORIZATION).iter();
-    let value = given.next().ok_or(Rejected::Missing)?;
-    if given.next().is_some() {
-        return Err(Rejected::Header(
-            "the request has two Authorization headers",
-        ));
-    }
-    match value.to_str().unwrap_or_default().split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
-            let token = token.trim();
-            let is_token = !token.is_empty() && !token.contains(' ');
-            is_token.then_some(token).ok_or(Rejected::Missing)
-        }
-        _ => Err(Rejected::Missing),
-    }
+/// The token of a request. The guard has refused a second such header. Tokens in the query are
+/// ignored (MCP, "Access Token Usage").
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = given.split_once(' ')?;
+    let token = token.trim();
+    let is_token = !token.is_empty() && !token.contains(' ');
+    (is_token && scheme.eq_ignore_ascii_case("bearer")).then_some(token)
 }

@@ -17,13 +17,15 @@ use crate::config::HttpConfig;
 pub(super) const MAX_HEAD: usize = 64 << 10;
 /// Headers that a request may have only once: a proxy before this server may have read the other
 /// value.
-const ONCE: [&str; 7] = [
+const ONCE: [&str; 9] = [
     "authorization",
     "content-type",
+    "host",
     "mcp-session-id",
     "mcp-protocol-version",
     "mcp-method",
     "mcp-name",
+    "origin",
     "x-mcp-tool-mode",
 ];
 
@@ -86,14 +88,9 @@ impl Guard {
             let message = format!("the request has two {name} headers; send one");
             return Err(HttpRefusal::bad(message));
         }
-        let mut named = parts.headers.get_all(HOST).iter();
-        let host = match (named.next(), named.next()) {
-            (Some(host), None) => host.to_str().ok(),
-            // A proxy before this server may have checked the other value.
-            (Some(_), Some(_)) => return Err(HttpRefusal::bad("the request has two Host headers")),
-            (None, _) => None,
-        };
-        let Some(host) = host.and_then(name) else {
+        let host = parts.headers.get(HOST);
+        let host = host.and_then(|host| name(host.to_str().ok()?));
+        let Some(host) = host else {
             return Err(HttpRefusal::bad("the Host header is missing or not a host"));
         };
         let in_target = parts
@@ -108,14 +105,11 @@ impl Guard {
                  it is a name of this server",
             ));
         }
-        let mut origins = parts.headers.get_all(ORIGIN).iter();
-        let Some(origin) = origins.next() else {
+        let Some(origin) = parts.headers.get(ORIGIN) else {
             return Ok(None);
         };
         let text = origin.to_str().unwrap_or_default();
-        if origins.next().is_some()
-            || !(self.origins.iter().any(|allowed| allowed == text) || is_same_host(text, &host))
-        {
+        if !(self.origins.iter().any(|allowed| allowed == text) || is_same_host(text, &host)) {
             return Err(HttpRefusal::new(
                 StatusCode::FORBIDDEN,
                 "pages of this Origin are not allowed; add it to \"allowedOrigins\" to allow them",

@@ -32,8 +32,6 @@ pub(crate) struct Resource {
 /// The reason why credentials are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejected {
-    /// The header is wrong.
-    Header(&'static str),
     /// There is no token.
     Missing,
     /// The token is malformed, foreign or out of date.
