@@ -49,22 +49,7 @@ impl Sample {
 
     /// The call in a script.
     pub(crate) fn in_script(&self) -> String {
-        let is_plain = |key: &str| {
-            key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        let members = self.arguments.iter().map(|(key, value)| {
-            if is_plain(key) {
-                format!("{key}: {value}")
-            } else {
-                format!("{}: {value}", json!(key))
-            }
-        });
-        let members: Vec<String> = members.collect();
-        if members.is_empty() {
-            return format!("await {}({{}})", self.function);
-        }
-        format!("await {}({{ {} }})", self.function, members.join(", "))
+        format!("await {}({})", self.function, json!(self.arguments))
     }
 
     /// The arguments of `call_tool` for the call.
@@ -113,30 +98,30 @@ mod tests {
             (
                 json!({ "path": { "type": "string" }, "head": { "type": "number" } }),
                 json!(["path"]),
-                "{ path: \"…\" }",
+                "{\"path\":\"…\"}",
             ),
             (json!({ "path": { "type": "string" } }), json!([]), "{}"),
             (
                 json!({ "per-page": { "type": "integer", "minimum": 5 },
                     "n": { "type": "number" } }),
                 json!(["per-page", "n"]),
-                "{ \"per-page\": 5, n: 1 }",
+                "{\"per-page\":5,\"n\":1}",
             ),
             (
                 json!({ "kind": { "enum": ["a", "b"] }, "is": { "type": ["boolean", "null"] } }),
                 json!(["kind", "is"]),
-                "{ kind: \"a\", is: true }",
+                "{\"kind\":\"a\",\"is\":true}",
             ),
             (
                 json!({ "to": { "type": "array", "items": { "type": "object",
                     "properties": { "id": { "const": 7 } }, "required": ["id"] } } }),
                 json!(["to"]),
-                "{ to: [{\"id\":7}] }",
+                "{\"to\":[{\"id\":7}]}",
             ),
             (
                 json!({ "a": { "anyOf": [{ "type": "string" }, { "type": "null" }] } }),
                 json!(["a"]),
-                "{ a: \"…\" }",
+                "{\"a\":\"…\"}",
             ),
         ] {
             let schema = json!({ "properties": properties, "required": needed });
