@@ -43,23 +43,10 @@ pub(crate) struct Issuer {
     last: tokio::sync::Mutex<Option<Attempt>>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Known {
-    keys: Arc<[Jwk]>,
+    keys: Vec<Jwk>,
     since: Option<Instant>,
-}
-
-impl Known {
-    fn age(&self) -> Duration {
-        self.since.map_or(Duration::MAX, |since| since.elapsed())
-    }
-
-    fn fitting(&self, kid: Option<&str>, algorithm: Algorithm) -> Vec<Jwk> {
-        let is_named = |key: &&Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
-        let fitting = self.keys.iter().filter(is_named);
-        let fitting = fitting.filter(|key| verifies(key, algorithm));
-        fitting.take(MAX_TRIED).cloned().collect()
-    }
 }
 
 /// An attempt to fetch keys: its start and its result.
@@ -101,22 +88,30 @@ impl Issuer {
         kid: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<Vec<Jwk>, String> {
-        let known = self.known.read().clone();
-        let fitting = known.fitting(kid, algorithm);
-        if !fitting.is_empty() && known.age() < FRESH {
+        let (fitting, age) = self.known(kid, algorithm);
+        if !fitting.is_empty() && age < FRESH {
             return Ok(fitting);
         }
         // In a task, so that a client that disconnects does not interrupt the attempt.
         let this = Arc::clone(self);
         let refreshed = tokio::spawn(async move { this.refresh().await }).await;
         let refreshed = refreshed.unwrap_or_else(|_| Err("the request failed".to_owned()));
-        let known = self.known.read().clone();
-        let fitting = known.fitting(kid, algorithm);
+        let (fitting, age) = self.known(kid, algorithm);
         match refreshed {
             // Keys from some hours ago are still used.
-            Err(away) if fitting.is_empty() || known.age() >= OLD => Err(away),
+            Err(away) if fitting.is_empty() || age >= OLD => Err(away),
             _ => Ok(fitting),
         }
+    }
+
+    /// The known keys that a token may be signed with, and the age of all of them.
+    fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> (Vec<Jwk>, Duration) {
+        let is_named = |key: &Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
+        let known = self.known.read();
+        let fitting = known.keys.iter();
+        let fitting = fitting.filter(|key| is_named(key) && verifies(key, algorithm));
+        let age = known.since.map_or(Duration::MAX, |it| it.elapsed());
+        (fitting.take(MAX_TRIED).cloned().collect(), age)
     }
 
     /// Fetches the keys, unless that was tried just now.
@@ -132,7 +127,7 @@ impl Issuer {
         let fetched = fetched.unwrap_or_else(|_| Err("it does not answer in time".to_owned()));
         let outcome = fetched.map(|keys| {
             *self.known.write() = Known {
-                keys: keys.into(),
+                keys,
                 since: Some(begun),
             };
         });
