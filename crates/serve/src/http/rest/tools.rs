@@ -1,6 +1,5 @@
 //! `GET /v1/tools` and `GET /v1/tools/{name}`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -55,15 +54,11 @@ pub(super) async fn one(
 }
 
 fn all(gate: &Gate, query: &ListQuery) -> Value {
-    let is_listed = |tool: &&ToolInfo| {
-        query
-            .server
-            .as_ref()
-            .is_none_or(|server| *server == tool.server)
-    };
-    let tools = gate.tools();
-    let tools = tools.iter().filter(is_listed);
-    let tools: Vec<Value> = tools
+    let (tools, server) = (gate.tools(), query.server.as_ref());
+    let listed = tools
+        .iter()
+        .filter(|tool| server.is_none_or(|server| *server == tool.server));
+    let tools: Vec<Value> = listed
         .map(|tool| entry(gate, tool, query.level).into())
         .collect();
     json!({ "tools": tools, "unavailable": unavailable(gate) })
@@ -71,12 +66,8 @@ fn all(gate: &Gate, query: &ListQuery) -> Value {
 
 fn hits(gate: &Gate, query: &ListQuery, found: &SearchResults) -> Value {
     let tools = gate.tools();
-    let known: HashMap<&str, &ToolInfo> = tools
-        .iter()
-        .map(|tool| (tool.function.as_str(), tool))
-        .collect();
     let hits = found.hits.iter().filter_map(|hit| {
-        let tool = known.get(hit.function.as_str())?;
+        let tool = tools.iter().find(|tool| tool.function == hit.function)?;
         let mut entry = entry(gate, tool, query.level);
         entry.insert("score".to_owned(), hit.score.into());
         Some(Value::Object(entry))
