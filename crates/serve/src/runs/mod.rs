@@ -2,6 +2,7 @@
 //! for, and kept for a while after their end.
 
 mod answerer;
+mod answers;
 mod arguments;
 mod asker;
 mod caller;
@@ -43,15 +44,16 @@ use callgate::{Gate, RunReport, RunRequest};
 use futures::FutureExt as _;
 use http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
-    ErrorData, InputRequiredResult, JsonObject,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CreateTaskResult, ErrorData,
+    InputRequiredResult, JsonObject,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use arguments::{Part, ScriptArguments, WaitArguments};
+use answers::{mistake, part_of, still_running};
+use arguments::{ScriptArguments, WaitArguments};
 use outcome::Outcome;
 use resume::{NO_RUN, UNDECLARED, other_request};
 use roots::Folders;
@@ -451,60 +453,6 @@ fn session(call: ToolRequest<'_>) -> Option<String> {
 
 fn invalid(message: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::invalid_params(message, None)
-}
-
-/// The answer while a run continues. `wants_part`: a part of its output was requested.
-fn still_running(run: &ServedRun, wants_part: bool) -> CallToolResponse {
-    let part = if wants_part {
-        "Its output can be read in parts once it has ended.\n"
-    } else {
-        ""
-    };
-    let (id, state, seconds) = (&run.id, run.progress.state(), run.since.elapsed().as_secs());
-    let (begin, when) = match state.answerer() {
-        Some(answerer) => (
-            format!(
-                "The script waits as run {id:?}, for {seconds} s so far: a person must answer \
-                 whether it may call {}. You cannot answer: {}, and end your turn.",
-                state.asked(),
-                answerer.advice(),
-            ),
-            " once the user says that it is answered",
-        ),
-        None => (
-            format!("The script is still running as run {id:?}, for {seconds} s so far ({state})."),
-            "",
-        ),
-    };
-    let text = format!(
-        "{begin}\n{part}Call the tool wait with this run alone for its result{when}, or cancel_run to \
-         end it.\n"
-    );
-    CallToolResult::success(vec![ContentBlock::text(text)]).into()
-}
-
-/// The part of a whole output as an answer.
-fn part_of(outcome: &Outcome, part: Part) -> CallToolResponse {
-    let Some(whole) = &outcome.whole else {
-        return mistake(
-            "the output of this run was not cut; call wait without \"offset\" and \"bytes\" for the \
-             result with all of it"
-                .to_owned(),
-        );
-    };
-    let Some((text, rest)) = resources::part(whole, part) else {
-        let (bytes, offset) = (whole.len(), part.offset);
-        return mistake(format!(
-            "offset {offset} is beyond the output, which has {bytes} bytes"
-        ));
-    };
-    let content = vec![ContentBlock::text(text), ContentBlock::text(rest)];
-    CallToolResult::success(content).into()
-}
-
-/// A wrong call, as a result for the model.
-fn mistake(message: String) -> CallToolResponse {
-    CallToolResult::error(vec![ContentBlock::text(message)]).into()
 }
 
 #[cfg(test)]

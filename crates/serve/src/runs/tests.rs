@@ -2,7 +2,7 @@
 
 use callgate::settings::CheckMode;
 use rmcp::handler::server::ServerHandler;
-use rmcp::model::{ProtocolVersion, RequestId};
+use rmcp::model::{ContentBlock, ProtocolVersion, RequestId};
 use rmcp::service::RunningService;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
