@@ -61,6 +61,8 @@ mod serve;
 mod serve_asks;
 mod serve_bad;
 mod serve_client;
+mod serve_descriptions;
+mod serve_discovery;
 mod serve_ends;
 mod serve_http;
 mod serve_http_asks;
