@@ -24,7 +24,7 @@ const SHOWN_LIMITS: [&str; 3] = ["runTimeoutMs", "outputBytes", "waitMs"];
 pub(crate) struct ScriptArguments {
     pub(crate) code: String,
     #[serde(default)]
-    limits: LimitArguments,
+    pub(crate) limits: LimitArguments,
     /// The only servers whose tools the run may use.
     pub(crate) servers: Option<Vec<String>>,
 }
@@ -74,16 +74,6 @@ impl ScriptArguments {
         } else {
             Err(refusal(lead, &problems))
         }
-    }
-
-    /// Sets the limit of the output, in bytes, unless the caller has set one.
-    pub(crate) fn cap_output(&mut self, bytes: u64) {
-        self.limits.output_bytes.get_or_insert(bytes);
-    }
-
-    /// The configured limits, tightened.
-    pub(crate) fn limits(&self, configured: &Limits) -> Limits {
-        self.limits.tighten(configured)
     }
 
     /// The time that the request waits for the run; `configured` if it names none.
@@ -184,10 +174,7 @@ fn schema(text: &str) -> Value {
 }
 
 fn object(schema: Value) -> JsonObject {
-    match schema {
-        Value::Object(schema) => schema,
-        _ => JsonObject::new(),
-    }
+    serde_json::from_value(schema).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -221,9 +208,10 @@ mod tests {
             calls_in_flight: 7,
             ..Limits::default()
         };
-        assert_eq!(given.limits(&Limits::default()), expected);
+        assert_eq!(given.limits.tighten(&Limits::default()), expected);
         let plain = script(&json!({ "code": "", "servers": null })).expect("they are good");
-        assert_eq!(plain.limits(&Limits::default()), Limits::default());
+        let limits = plain.limits.tighten(&Limits::default());
+        assert_eq!(limits, Limits::default());
         assert_eq!((plain.servers, given.limits.wait_ms), (None, None));
     }
 

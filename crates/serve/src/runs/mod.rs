@@ -114,7 +114,7 @@ impl Runs {
         };
         let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
         let wait = given.wait(self.options.wait);
-        let max_time = given.limits(gate.limits()).run_time;
+        let max_time = given.limits.tighten(gate.limits()).run_time;
         let begin = |run: &Arc<ServedRun>, asker| {
             self.begin(Arc::clone(&gate), run, given, Some(asker));
         };
@@ -250,7 +250,7 @@ impl Runs {
         arguments: &JsonObject,
     ) -> Result<RunReport, NoRun> {
         let given = ScriptArguments::read_for_report(arguments, &gate).map_err(NoRun::Wrong)?;
-        let limits = given.limits(gate.limits());
+        let limits = given.limits.tighten(gate.limits());
         let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
         let run = self.new_run(purpose, limits.run_time, None)?;
         let _cancel_on_drop = run.cancel.clone().drop_guard();
@@ -347,9 +347,9 @@ impl Runs {
     ) -> JoinHandle<RunReport> {
         let replaces_text = client.as_ref().is_some_and(|client| client.replaces_text);
         if let Some(bytes) = client.as_ref().and_then(|client| client.max_output) {
-            given.cap_output(bytes);
+            given.limits.output_bytes.get_or_insert(bytes);
         }
-        let mut limits = given.limits(gate.limits());
+        let mut limits = given.limits.tighten(gate.limits());
         if client.is_some() {
             limits.whole_bytes = KEPT_OUTPUT;
             // Messages must not be cut when they are printed: the whole output has them.

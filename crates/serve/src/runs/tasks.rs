@@ -10,7 +10,6 @@ use rmcp::model::{
 };
 use rmcp::task_manager::current_timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Runs;
 use super::client::Client;
@@ -93,10 +92,8 @@ fn payload(run: &ServedRun, client: &Client) -> TaskPayload {
 }
 
 fn object(value: &impl Serialize) -> JsonObject {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(object)) => object,
-        _ => JsonObject::new(),
-    }
+    let value = serde_json::to_value(value).and_then(serde_json::from_value);
+    value.unwrap_or_default()
 }
 
 fn millis(time: Duration) -> u64 {
