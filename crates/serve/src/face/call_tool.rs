@@ -18,7 +18,7 @@ const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 
 /// A call of a server's tool.
 pub(crate) struct ToolCall {
     pub(crate) function: String,
-    pub(crate) arguments: Option<JsonObject>,
+    pub(crate) arguments: JsonObject,
     /// True if the client's revision allows structured results that are not objects (2026-07-28).
     pub(crate) any_result: bool,
     /// True for a call with `call_tool`: then the answer is text for a model, the structured result
@@ -49,10 +49,9 @@ impl ToolCall {
         }
         let function = given.name;
         if gate.view().finds_tool(&function).await {
-            let arguments = given.args.or(given.arguments);
             return Ok(Self {
                 function,
-                arguments,
+                arguments: given.args.or(given.arguments).unwrap_or_default(),
                 any_result,
                 is_for_model: true,
             });
@@ -65,14 +64,13 @@ impl ToolCall {
 
     /// Checks the arguments against the tool's schema. The error is for the caller.
     pub(crate) async fn check(&self, gate: &Gate) -> Result<(), WrongArguments> {
-        let arguments = self.arguments.clone().unwrap_or_default();
+        let arguments = self.arguments.clone();
         gate.view().check_arguments(&self.function, arguments).await
     }
 
     /// The request, and the function with its arguments as one text.
     pub(crate) fn request(&self) -> (CallRequest, String) {
-        let arguments = self.arguments.clone().unwrap_or_default();
-        let arguments = to_raw_value(&arguments).unwrap_or_default();
+        let arguments = to_raw_value(&self.arguments).unwrap_or_default();
         let described = format!("{} {arguments}", self.function);
         let request = CallRequest::new(self.function.as_str(), arguments).whole();
         (request, described)

@@ -58,7 +58,7 @@ impl Session {
         if is_server_tool {
             let call = ToolCall {
                 function: name.to_owned(),
-                arguments: request.arguments.clone(),
+                arguments: request.arguments.clone().unwrap_or_default(),
                 any_result: client.is_stateless,
                 is_for_model: false,
             };

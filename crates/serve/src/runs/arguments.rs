@@ -33,7 +33,7 @@ pub(crate) struct ScriptArguments {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WaitArguments {
     pub(crate) run: String,
-    wait_ms: Option<u64>,
+    pub(crate) wait_ms: Option<u64>,
     offset: Option<usize>,
     bytes: Option<usize>,
 }
@@ -75,11 +75,6 @@ impl ScriptArguments {
             Err(refusal(lead, &problems))
         }
     }
-
-    /// The time that the request waits for the run; `configured` if it names none.
-    pub(crate) fn wait(&self, configured: Duration) -> Duration {
-        wait(self.limits.wait_ms, configured)
-    }
 }
 
 impl WaitArguments {
@@ -92,11 +87,6 @@ impl WaitArguments {
         read("wait was not called", &schema, given)
     }
 
-    /// The time that the request waits for the run; `configured` if it names none.
-    pub(crate) fn wait(&self, configured: Duration) -> Duration {
-        wait(self.wait_ms, configured)
-    }
-
     /// The requested part of the output; `None` if the report is requested.
     pub(crate) fn part(&self) -> Option<Part> {
         (self.offset.is_some() || self.bytes.is_some()).then(|| Part {
@@ -106,7 +96,8 @@ impl WaitArguments {
     }
 }
 
-fn wait(ms: Option<u64>, configured: Duration) -> Duration {
+/// The time that a request waits for its run; `configured` if it names none.
+pub(crate) fn wait_time(ms: Option<u64>, configured: Duration) -> Duration {
     let wait = ms.map_or(configured, Duration::from_millis);
     wait.min(max_wait(configured))
 }
@@ -258,7 +249,8 @@ mod tests {
             (Some(600_000), 4, 50),
             (Some(90_000), 80, 80),
         ] {
-            assert_eq!(wait(ms, seconds(configured)), seconds(expected), "{ms:?}");
+            let time = wait_time(ms, seconds(configured));
+            assert_eq!(time, seconds(expected), "{ms:?}");
         }
         for (wait, max) in [(45, 50_000), (120, 120_000)] {
             let shown = wait_schema(seconds(wait));
@@ -273,7 +265,7 @@ mod tests {
         let given = json!({ "run": "r-1", "waitMs": 0, "bytes": 5 });
         let given = WaitArguments::read(given.as_object(), false).expect("they are good");
         assert_eq!(given.run, "r-1");
-        assert_eq!(given.wait(Duration::from_secs(45)), Duration::ZERO);
+        assert_eq!(given.wait_ms, Some(0));
         let part = Part {
             offset: 0,
             bytes: 5,

@@ -53,7 +53,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use answers::{mistake, part_of, still_running};
-use arguments::{ScriptArguments, WaitArguments};
+use arguments::{ScriptArguments, WaitArguments, wait_time};
 use outcome::Outcome;
 use resume::{NO_RUN, UNDECLARED, other_request};
 use roots::Folders;
@@ -113,7 +113,7 @@ impl Runs {
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
-        let wait = given.wait(self.options.wait);
+        let wait = wait_time(given.limits.wait_ms, self.options.wait);
         let max_time = given.limits.tighten(gate.limits()).run_time;
         let begin = |run: &Arc<ServedRun>, asker| {
             self.begin(Arc::clone(&gate), run, given, Some(asker));
@@ -233,7 +233,7 @@ impl Runs {
         if given.part().is_some() && !run.has_ended() {
             return Ok(still_running(&run, true));
         }
-        let wait = given.wait(self.options.wait);
+        let wait = wait_time(given.wait_ms, self.options.wait);
         let mut waiter = Waiter::new(call.client, call.context, &run, wait);
         waiter.owns_run = false;
         let response = self.wait_and_answer(&run, waiter).await?;
