@@ -44,7 +44,10 @@ async fn handle(
     let (user, mut id, mut method, mut ending) = (&*lease.user, None, None, None);
     let mut bytes = Bytes::new();
     if parts.method == Method::POST {
-        bytes = lease.read(&door.config, &parts.headers, body).await?;
+        let read = body::read(&door.config, &user.memory, &parts.headers, body).await?;
+        // rmcp holds the memory with the message.
+        parts.extensions.insert(Arc::new(read.1));
+        bytes = read.0;
         let envelope = envelope(body::BODY, &bytes)?;
         (id, method) = (envelope.id, envelope.method);
         let checked = check(door, user, &parts, method.as_deref(), &bytes).await;

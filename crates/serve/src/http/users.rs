@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use callgate::Gate;
-use callgate_sandbox::{MemoryBudget, MemoryShare, TakenMemory};
+use callgate_sandbox::{MemoryBudget, MemoryShare};
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use parking_lot::Mutex;
@@ -19,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::auth::Identity;
-use super::body;
 use super::limits::Rates;
 use super::refusal::HttpRefusal;
 use crate::config::{HttpConfig, ServeConfig};
@@ -67,7 +65,7 @@ pub(crate) struct User {
     requests: Arc<Semaphore>,
     max_requests: usize,
     /// Memory for the bodies of requests.
-    memory: MemoryShare,
+    pub(crate) memory: MemoryShare,
     last: Mutex<Instant>,
 }
 
@@ -75,8 +73,6 @@ pub(crate) struct User {
 pub(crate) struct Lease {
     pub(crate) user: Arc<User>,
     _place: OwnedSemaphorePermit,
-    /// Memory for the body. rmcp holds the lease with the message.
-    memory: OnceLock<TakenMemory>,
 }
 
 impl Users {
@@ -107,7 +103,6 @@ impl Users {
         Ok(Lease {
             user,
             _place: place,
-            memory: OnceLock::new(),
         })
     }
 
@@ -300,20 +295,6 @@ impl User {
         if let Some(Ok(gate)) = self.service.gate.peek() {
             let _ = tokio::time::timeout(SERVERS_END, gate.shutdown()).await;
         }
-    }
-}
-
-impl Lease {
-    /// Reads the request's body. Its memory is reserved until the lease ends.
-    pub(crate) async fn read(
-        &self,
-        config: &HttpConfig,
-        headers: &HeaderMap,
-        body: Body,
-    ) -> Result<Bytes, HttpRefusal> {
-        let (bytes, taken) = body::read(config, &self.user.memory, headers, body).await?;
-        let _ = self.memory.set(taken);
-        Ok(bytes)
     }
 }
 

@@ -25,7 +25,8 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let (parts, body) = request.into_parts();
-    let bytes = lease.read(&door.config, &parts.headers, body).await?;
+    let memory = &lease.user.memory;
+    let (bytes, _taken) = body::read(&door.config, memory, &parts.headers, body).await?;
     let arguments = body::object(&bytes)?;
     let gate = lease.user.listed_gate().await?;
     let report = lease.user.service.runs.report(gate, &arguments).await;
