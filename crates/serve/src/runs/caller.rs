@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::asker::ClientAsker;
+use super::client::can_answer;
 use super::pending::{NewRequest, NoAnswer};
 use super::progress::Notice;
 use super::roots::{self, Roots};
@@ -195,14 +196,10 @@ impl ClientAsker {
         wanted: &Wanted<'a>,
     ) -> Result<(NewRequest<'a>, OwnNames), Refusal> {
         let mut own_names = OwnNames::default();
-        let can = self.capabilities;
         let method = wanted.kind.method();
         let params = match wanted.kind {
             WantedKind::Elicit => {
                 let is_url = wanted.params.get("mode").and_then(Value::as_str) == Some("url");
-                if !(if is_url { can.url } else { can.form }) {
-                    return Err(Refusal::Unsupported);
-                }
                 let mut params = params(wanted.params)?;
                 // The person must know that a server asks, and not Callgate.
                 let message = params.get("message").and_then(Value::as_str);
@@ -230,22 +227,20 @@ impl ClientAsker {
                 if let Some(context) = params.get_mut("includeContext") {
                     *context = "none".into();
                 }
-                let has_tools = params.contains_key("tools") || params.contains_key("toolChoice");
-                if !can.sampling || (has_tools && !can.sampling_tools) {
-                    return Err(Refusal::Unsupported);
-                }
                 // A person may review them at the client.
                 for texts in ["messages", "systemPrompt"] {
                     params.get_mut(texts).map(shown::make_harmless);
                 }
                 params
             }
-            WantedKind::Roots if can.roots => Map::new(),
-            WantedKind::Roots => return Err(Refusal::Unsupported),
+            WantedKind::Roots => Map::new(),
         };
         let request = serde_json::from_value(json!({ "method": method, "params": params }));
         let request = request
             .map_err(|_unfit| Refusal::Failed(format!("the params do not match {method}")))?;
+        if !can_answer(self.capabilities, &request) {
+            return Err(Refusal::Unsupported);
+        }
         Ok(((wanted.key, request), own_names))
     }
 
