@@ -116,7 +116,7 @@ impl OpenQuestion {
         act: impl FnOnce(&OpenStore) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let store = Arc::clone(&self.store);
-        let done = tokio::task::spawn_blocking(move || act(&*store)).await;
+        let done = tokio::task::spawn_blocking(move || act(&store)).await;
         done.unwrap_or_else(|error| {
             let kind = StoreErrorKind::Unavailable;
             Err(StoreError::new(kind, error.to_string()))

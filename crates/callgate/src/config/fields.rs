@@ -9,6 +9,7 @@ use callgate_policy::Pattern;
 use callgate_servers::Root;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use url::Url;
 
@@ -47,6 +48,54 @@ pub(super) fn roots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Ro
         Some(Root { uri, name })
     });
     Ok(roots.collect())
+}
+
+/// Whether something is in use, or its settings.
+#[derive(JsonSchema)]
+#[schemars(untagged, rename = "SwitchOf{T}")]
+pub(super) enum Switch<T> {
+    Is(bool),
+    Settings(T),
+}
+
+impl<T: Default> Switch<T> {
+    /// The settings; `None` if it is switched off.
+    pub(super) fn settings(self) -> Option<T> {
+        match self {
+            Self::Is(on) => on.then(T::default),
+            Self::Settings(settings) => Some(settings),
+        }
+    }
+}
+
+impl<T> Default for Switch<T> {
+    fn default() -> Self {
+        Self::Is(true)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Switch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SwitchVisitor(PhantomData))
+    }
+}
+
+struct SwitchVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for SwitchVisitor<T> {
+    type Value = Switch<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("true, false or an object")
+    }
+
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Switch<T>, E> {
+        Ok(Switch::Is(on))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Switch<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Switch::Settings)
+    }
 }
 
 /// A size: a number and B, KB (1000 bytes), KiB (1024 bytes), MB, MiB, GB or GiB.

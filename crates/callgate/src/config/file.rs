@@ -14,11 +14,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 
-use super::fields::{self, Entries, FolderPath, Labels, PatternKey, Size};
+use super::fields::{self, Entries, FolderPath, Labels, PatternKey, Size, Switch};
 use super::models::ModelsConfig;
 use super::permissions::Permissions;
 use super::server::ServerKeys;
-use super::store::StoreKey;
+use super::store::StoreConfig;
 use super::tools::ToolSettings;
 use crate::asking::AskingOptions;
 use crate::choices::{CheckMode, SearchBy};
@@ -70,7 +70,7 @@ pub(super) struct File<S> {
     pub(super) ledger: Option<Ledger>,
     /// The record of runs and calls that `callgate runs` shows: `false` for none, an object for its
     /// settings. Default: `true`.
-    pub(super) store: StoreKey,
+    pub(super) store: Switch<StoreConfig>,
     /// Ways and limits of questions about calls.
     pub(super) asking: AskingOptions,
     /// Cache of tool lists and of vectors for search.

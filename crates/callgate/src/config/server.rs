@@ -1,7 +1,6 @@
 //! `mcpServers`: the entry of a server becomes a [`ServerSpec`].
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,12 +11,11 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error};
 use url::{ParseError, Url};
 
 use super::expand::unreplaced;
-use super::fields::{self, Entries};
+use super::fields::{self, Entries, Switch};
 use super::foreign::MAX_DESCRIPTION;
 use super::itself::is_itself;
 use super::settings::Config;
@@ -51,7 +49,8 @@ pub(super) struct ServerKeys {
     /// Headers of every request to `url`; values as in `env`. Default: none.
     headers: BTreeMap<String, Source>,
     /// The login at `url`: `false` for none, an object for its settings. Default: `true`.
-    oauth: Option<Login>,
+    #[serde(deserialize_with = "oauth")]
+    oauth: Option<Switch<OAuth>>,
     /// One line of at most 200 characters for lists of servers. Default: the server's own words.
     #[serde(deserialize_with = "description")]
     description: Option<String>,
@@ -123,58 +122,24 @@ fn url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::
     Err(D::Error::custom(wrong))
 }
 
-/// `oauth` of a server: whether there is a login, or its settings.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Login {
-    Switch(bool),
-    Settings(Box<OAuth>),
-}
-
-impl Login {
-    /// The settings; `None` if the login is switched off.
-    fn settings(self) -> Option<OAuth> {
-        match self {
-            Self::Switch(on) => on.then(OAuth::default),
-            Self::Settings(settings) => Some(*settings),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Login {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LoginVisitor)
-    }
-}
-
-struct LoginVisitor;
-
-impl<'de> Visitor<'de> for LoginVisitor {
-    type Value = Login;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("true, false or an object")
-    }
-
-    fn visit_bool<E: Error>(self, on: bool) -> Result<Login, E> {
-        Ok(Login::Switch(on))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Login, A::Error> {
-        let login = OAuth::deserialize(MapAccessDeserializer::new(map))?;
-        let (id, secret) = (login.client_id.is_some(), login.client_secret.is_some());
-        let missing = if secret && !id {
-            "has a \"clientSecret\" and no \"clientId\"; write both"
-        } else if secret && login.issuer.is_none() {
-            "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization server \
-             that the secret is for"
-        } else if login.grant == Grant::ClientCredentials && !secret {
-            "has the grant of client credentials; write \"clientId\" and \"clientSecret\""
-        } else {
-            return Ok(Login::Settings(Box::new(login)));
-        };
-        Err(A::Error::custom(missing))
-    }
+/// Reads `oauth`.
+fn oauth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Switch<OAuth>>, D::Error> {
+    let oauth = Switch::<OAuth>::deserialize(deserializer)?;
+    let Switch::Settings(login) = &oauth else {
+        return Ok(Some(oauth));
+    };
+    let (id, secret) = (login.client_id.is_some(), login.client_secret.is_some());
+    let missing = if secret && !id {
+        "has a \"clientSecret\" and no \"clientId\"; write both"
+    } else if secret && login.issuer.is_none() {
+        "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization server that \
+         the secret is for"
+    } else if login.grant == Grant::ClientCredentials && !secret {
+        "has the grant of client credentials; write \"clientId\" and \"clientSecret\""
+    } else {
+        return Ok(Some(oauth));
+    };
+    Err(D::Error::custom(missing))
 }
 
 fn description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
@@ -406,10 +371,7 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &mut ServerKeys, url: String
     let mut names = sources.keys();
     let is_authorized = names.any(|name| name.eq_ignore_ascii_case("authorization"));
     let is_set = server.oauth.is_some();
-    let mut oauth = match server.oauth.take() {
-        Some(login) => login.settings(),
-        None => Some(OAuth::default()),
-    };
+    let mut oauth = server.oauth.take().unwrap_or_default().settings();
     if is_authorized && is_set && oauth.is_some() {
         let clause = "has \"oauth\" and an \"Authorization\" header; keep one";
         tree.wrong(entry, clause);

@@ -1,13 +1,10 @@
 //! `store`: the record of runs.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use callgate_auth::xdg_folder;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::fields::{self, Size};
 
@@ -60,54 +57,5 @@ impl StoreConfig {
     pub fn folder(&self) -> Option<PathBuf> {
         let default = || Some(xdg_folder("XDG_STATE_HOME", ".local/state")?.join("store"));
         self.path.clone().or_else(default)
-    }
-}
-
-/// `store`: whether there is one, or its settings.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-pub(super) enum StoreKey {
-    Switch(bool),
-    Settings(StoreConfig),
-}
-
-impl StoreKey {
-    /// The settings; `None` if the store is switched off.
-    pub(super) fn settings(self) -> Option<StoreConfig> {
-        match self {
-            Self::Switch(on) => on.then(StoreConfig::default),
-            Self::Settings(settings) => Some(settings),
-        }
-    }
-}
-
-impl Default for StoreKey {
-    fn default() -> Self {
-        Self::Switch(true)
-    }
-}
-
-impl<'de> Deserialize<'de> for StoreKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StoreVisitor)
-    }
-}
-
-struct StoreVisitor;
-
-impl<'de> Visitor<'de> for StoreVisitor {
-    type Value = StoreKey;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("true, false or an object")
-    }
-
-    fn visit_bool<E: Error>(self, on: bool) -> Result<StoreKey, E> {
-        Ok(StoreKey::Switch(on))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StoreKey, A::Error> {
-        let settings = StoreConfig::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(StoreKey::Settings(settings))
     }
 }
