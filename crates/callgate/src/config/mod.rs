@@ -41,12 +41,12 @@ use std::path::{Path, PathBuf};
 use callgate_policy::flow::FlowRules;
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, parse_to_ast};
+use serde::de::IgnoredAny;
 
 use error::shown;
 use expand::Variables;
 use fields::FolderPath;
 use file::File;
-use section::Unread;
 use tree::{SYNTAX, Tree};
 
 pub use edit::{EditError, allow, rewrite, takes_rules};
@@ -99,7 +99,7 @@ impl Config {
         path: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        Loaded::<Unread>::load(path, environment).map(|loaded| loaded.config)
+        Loaded::<IgnoredAny>::load(path, environment).map(|loaded| loaded.config)
     }
 }
 
@@ -216,7 +216,7 @@ fn read<S: ServeSection>(
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
-    tree.variables.file = env_file(&tree);
+    tree.variables.file = env_file(&tree).unwrap_or_default();
     let (mut config, mut serve) = read_sections::<S>(&tree, place);
     serve.complete(&Section {
         tree: &tree,
@@ -283,11 +283,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
 }
 
 /// Reads the file that `envFile` names. Mistakes are reported.
-fn env_file(tree: &Tree<'_>) -> EnvFile {
-    read_env_file(tree).unwrap_or_default()
-}
-
-fn read_env_file(tree: &Tree<'_>) -> Option<EnvFile> {
+fn env_file(tree: &Tree<'_>) -> Option<EnvFile> {
     let value = tree.find(&["envFile"])?;
     let FolderPath(mut path) = tree.read(value)?;
     if let Ok(below) = path.strip_prefix(tree.variables.folder.join("~")) {
@@ -297,11 +293,7 @@ fn read_env_file(tree: &Tree<'_>) -> Option<EnvFile> {
         };
         path = Path::new(&home).join(below);
     }
-    match EnvFile::read(&path) {
-        Ok(file) => Some(file),
-        Err(error) => {
-            tree.wrong(value, &format!(": {error}"));
-            None
-        }
-    }
+    let file = EnvFile::read(&path);
+    file.inspect_err(|error| tree.wrong(value, &format!(": {error}")))
+        .ok()
 }

@@ -1,5 +1,6 @@
 //! The JSON Schema of the configuration file, for editors, made from the structs that read it.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -9,7 +10,7 @@ use super::section::ServeSection;
 /// The JSON Schema (draft 07, which editors know) of a file with this section `serve`.
 ///
 /// Spellings that only other clients have are not in it, so that an editor marks them.
-pub fn schema<S: ServeSection>() -> Value {
+pub fn schema<S: ServeSection + JsonSchema>() -> Value {
     let generator = SchemaSettings::draft07().into_generator();
     let mut schema = generator.into_root_schema_for::<File<S>>().to_value();
     // A struct of seconds and nanoseconds; the reader takes texts.

@@ -1,16 +1,12 @@
 //! The section `serve`, which belongs to the crate of the server.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::settings::Config;
 use super::tree::Tree;
 
 /// The section `serve` of a file. In its strings, `${NAME}` is replaced.
-pub trait ServeSection: DeserializeOwned + JsonSchema + Default {
+pub trait ServeSection: DeserializeOwned + Default {
     /// Checks the section against the rest of the file, and completes it.
     fn complete(&mut self, section: &Section<'_>);
 }
@@ -46,25 +42,6 @@ fn within<'k>(path: &[&'k str]) -> Vec<&'k str> {
 }
 
 /// A section that is not read.
-#[derive(Default)]
-pub(super) struct Unread;
-
-impl ServeSection for Unread {
+impl ServeSection for IgnoredAny {
     fn complete(&mut self, _: &Section<'_>) {}
-}
-
-impl<'de> Deserialize<'de> for Unread {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| Self)
-    }
-}
-
-impl JsonSchema for Unread {
-    fn schema_name() -> Cow<'static, str> {
-        "Unread".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        true.into()
-    }
 }

@@ -55,7 +55,7 @@ fn read_in(folder: &str, name: &str, text: &str) -> Result<Config, ConfigError> 
         folder: folder.to_owned(),
         shown: Path::new(name).to_owned(),
     };
-    super::read::<Unread>(text, &place, &environment).map(|it| it.0)
+    super::read::<IgnoredAny>(text, &place, &environment).map(|it| it.0)
 }
 
 fn server(config: &Config) -> &ServerSpec {
