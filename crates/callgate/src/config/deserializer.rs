@@ -1,7 +1,7 @@
 //! Deserializes values of a file's tree, and places mistakes.
 
 use std::collections::HashSet;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
@@ -11,7 +11,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::expand::Unexpanded;
+use super::error::Wrong;
 use super::foreign::type_of;
 use super::tree::Tree;
 use super::units::parse_duration;
@@ -20,7 +20,8 @@ use super::units::parse_duration;
 const MAX_FOUND: usize = 40;
 
 /// A mistake that serde found. It never holds a value of the file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{wrong:?}")]
 pub(super) struct Mistake {
     pub(super) wrong: Wrong,
     /// The value with the mistake.
@@ -29,37 +30,17 @@ pub(super) struct Mistake {
     pub(super) entry: Option<usize>,
 }
 
-#[derive(Debug)]
-pub(super) enum Wrong {
-    Key {
-        key: String,
-        ours: &'static [&'static str],
-    },
-    Twice(String),
-    /// A clause that follows the name of the value.
-    Clause(String),
-    /// An environment variable that is not set.
-    Unset(String),
-}
-
-impl From<Unexpanded> for Mistake {
-    fn from(why: Unexpanded) -> Self {
-        Self::new(match why {
-            Unexpanded::Unset(name) => Wrong::Unset(name),
-            Unexpanded::Wrong(clause) => Wrong::Clause(clause),
-        })
-    }
-}
-
-impl Mistake {
-    fn new(wrong: Wrong) -> Self {
+impl From<Wrong> for Mistake {
+    fn from(wrong: Wrong) -> Self {
         Self {
             wrong,
             range: None,
             entry: None,
         }
     }
+}
 
+impl Mistake {
     fn of_type(value: &Value<'_>, wanted: &str) -> Self {
         let found = type_of(value);
         serde::de::Error::custom(format!("must be {wanted}, and this is {found}"))
@@ -73,17 +54,9 @@ impl Mistake {
     }
 }
 
-impl Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.wrong)
-    }
-}
-
-impl std::error::Error for Mistake {}
-
 impl serde::de::Error for Mistake {
     fn custom<T: Display>(clause: T) -> Self {
-        Self::new(Wrong::Clause(clause.to_string()))
+        Wrong::Clause(clause.to_string()).into()
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
@@ -126,7 +99,7 @@ impl serde::de::Error for Mistake {
 
     fn unknown_field(key: &str, ours: &'static [&'static str]) -> Self {
         let key = key.to_owned();
-        Self::new(Wrong::Key { key, ours })
+        Wrong::Key { key, ours }.into()
     }
 
     fn missing_field(key: &'static str) -> Self {
@@ -318,7 +291,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
         let name = member.name.as_str();
         let placed = |mistake: Mistake| mistake.placed(member.range, Some(member.range.start));
         if !self.seen.insert(name) {
-            return Err(placed(Mistake::new(Wrong::Twice(name.to_owned()))));
+            return Err(placed(Wrong::Twice(name.to_owned()).into()));
         }
         let key = seed.deserialize(StrDeserializer::new(name));
         key.map(Some).map_err(placed)

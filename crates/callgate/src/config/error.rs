@@ -96,6 +96,20 @@ impl Problem {
     }
 }
 
+/// A mistake in a value or key. It never holds a value of the file.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    Key {
+        key: String,
+        ours: &'static [&'static str],
+    },
+    Twice(String),
+    /// A clause that follows the name of the value.
+    Clause(String),
+    /// An environment variable that is not set.
+    Unset(String),
+}
+
 /// The path in messages: relative where the file lies in the current folder.
 pub(super) fn shown(path: &Path) -> PathBuf {
     let current = std::env::current_dir().ok();

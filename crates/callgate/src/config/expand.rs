@@ -4,20 +4,13 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::env_file::EnvFile;
+use super::error::Wrong;
 
 /// The maximum length of a name in a message, in bytes.
 const MAX_SHOWN: usize = 64;
 
 /// The reference to the file's folder.
 const FOLDER: &str = "${workspaceFolder}";
-
-/// Why a text could not be expanded. It never holds a value.
-pub(super) enum Unexpanded {
-    /// The variable of this name is not set.
-    Unset(String),
-    /// A clause that names a wrong reference.
-    Wrong(String),
-}
 
 /// The sources of the values of references.
 pub(super) struct Variables<'a> {
@@ -35,14 +28,14 @@ impl Variables<'_> {
         &self,
         text: &str,
         used: &mut Vec<(String, String)>,
-    ) -> Result<String, Unexpanded> {
+    ) -> Result<String, Wrong> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             expanded.push_str(before);
             let Some((reference, after)) = after.split_once('}') else {
                 let clause = ": \"${\" has no closing \"}\"; close it, as in \"${NAME}\"";
-                return Err(Unexpanded::Wrong(clause.to_owned()));
+                return Err(Wrong::Clause(clause.to_owned()));
             };
             expanded.push_str(&match reference {
                 "workspaceFolder" => self.folder_before(after),
@@ -83,12 +76,12 @@ impl Variables<'_> {
         &self,
         reference: &str,
         used: &mut Vec<(String, String)>,
-    ) -> Result<String, Unexpanded> {
+    ) -> Result<String, Wrong> {
         if reference.starts_with("input:") {
             // The rest of the reference may be a value.
             let message = ": \"${input:…}\" asks a person in VS Code, and Callgate cannot ask; put \
                            the value into an environment variable and write \"${NAME}\"";
-            return Err(Unexpanded::Wrong(message.to_owned()));
+            return Err(Wrong::Clause(message.to_owned()));
         }
         let name = reference.strip_prefix("env:").unwrap_or(reference);
         let (name, default) = match name.split_once(":-") {
@@ -101,7 +94,7 @@ impl Variables<'_> {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         if !is_name(name) || default.is_some_and(|default| default.contains("${")) {
-            return Err(Unexpanded::Wrong(format!(
+            return Err(Wrong::Clause(format!(
                 ": {} is not a reference; write \"${{NAME}}\", \
                  \"${{NAME:-default}}\", \"${{env:NAME}}\" or \"${{workspaceFolder}}\"",
                 shown(reference)
@@ -116,7 +109,7 @@ impl Variables<'_> {
                 Ok(value)
             }
             (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) => Err(Unexpanded::Unset(name.to_owned())),
+            (None, None) => Err(Wrong::Unset(name.to_owned())),
         }
     }
 }

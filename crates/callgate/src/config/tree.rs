@@ -14,9 +14,9 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
 use serde::de::DeserializeOwned;
 
-use super::deserializer::{Mistake, Node, Wrong};
-use super::error::{LeftOut, Problem};
-use super::expand::{Unexpanded, Variables};
+use super::deserializer::{Mistake, Node};
+use super::error::{LeftOut, Problem, Wrong};
+use super::expand::Variables;
 use super::foreign::{OTHER_CLIENTS, RESTRAINTS, SYNONYMS};
 
 /// JSON with comments and trailing commas, and nothing looser.
@@ -261,12 +261,12 @@ impl<'a> Tree<'a> {
     }
 
     /// A text with its references replaced.
-    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, Unexpanded> {
+    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, Wrong> {
         let mut used = Vec::new();
         let expanded = self.variables.expand(text, &mut used)?;
         if expanded.contains('\0') {
             let clause = "has a NUL character; remove it";
-            return Err(Unexpanded::Wrong(clause.to_owned()));
+            return Err(Wrong::Clause(clause.to_owned()));
         }
         let used = used.into_iter().map(|(name, value)| ((at, name), value));
         self.used.borrow_mut().extend(used);
