@@ -102,15 +102,13 @@ impl Source {
 
     /// Sets the working directory of the program, which is also the base of a relative path to the
     /// program.
-    #[must_use]
-    pub fn in_folder(mut self, folder: &Path) -> Self {
+    pub fn start_in(&mut self, folder: &Path) {
         if let Origin::Command { command, cwd, .. } = &mut self.origin {
             *cwd = Some(folder.to_owned());
             if let Some(program) = command.first_mut().filter(|it| it.contains('/')) {
                 *program = folder.join(&*program).to_string_lossy().into_owned();
             }
         }
-        self
     }
 
     /// Looks up the value, for a host that needs it itself. The error: [`SourceError`] without a

@@ -10,7 +10,7 @@ pub(super) fn complete(tree: &Tree<'_>, asking: &mut AskingOptions) {
         tree.wrong_at(tree.root, &[&["asking"], path].concat(), clause);
     };
     if let Some(webhook) = &mut asking.webhook {
-        webhook.secret = webhook.secret.clone().in_folder(tree.variables.folder);
+        webhook.secret.start_in(tree.variables.folder);
         if !webhook.may_have_key() {
             let clause = "has no key; write a text that is not empty, with Base64 after \"whsec_\"";
             at(&["webhook", "secret"], clause);

@@ -134,7 +134,7 @@ pub(super) fn complete(tree: &Tree<'_>, models: &mut ModelsConfig, search: Searc
         models.small.as_mut().and_then(|it| it.key.as_mut()),
     ];
     for key in keys.into_iter().flatten() {
-        *key = key.clone().in_folder(tree.variables.folder);
+        key.start_in(tree.variables.folder);
     }
     // A client may offer the model of a search by model.
     if tree.find(&["search"]).is_some() && search == SearchBy::Hybrid && models.embeddings.is_none()

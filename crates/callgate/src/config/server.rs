@@ -382,9 +382,8 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &mut ServerKeys, url: String
     let mut used = tree.used_in(&[get(entry, "url")]);
     used.retain(|_, value| behind_host.contains(value.as_str()));
     used.extend(tree.used_in(&[get(entry, "headers")]));
-    if let Some(oauth) = &mut oauth {
-        let secret = oauth.client_secret.take();
-        oauth.client_secret = secret.map(|it| it.in_folder(tree.variables.folder));
+    if let Some(secret) = oauth.as_mut().and_then(|it| it.client_secret.as_mut()) {
+        secret.start_in(tree.variables.folder);
     }
     Transport::Http(Http {
         url,
@@ -429,18 +428,18 @@ fn values(
     tree: &Tree<'_>,
     entry: &Value<'_>,
     key: &str,
-    sources: BTreeMap<String, Source>,
+    mut sources: BTreeMap<String, Source>,
     check: impl Fn(&str, &str) -> Result<(), &'static str>,
 ) -> BTreeMap<String, Source> {
-    let checked = sources.into_iter().map(|(name, source)| {
+    for (name, source) in &mut sources {
         let known = match &source.origin {
             Origin::Text(text) => text,
             _ => &source.prefix,
         };
-        if let Err(clause) = check(&name, known) {
-            tree.wrong_at(entry, &[key, &name], clause);
+        if let Err(clause) = check(name, known) {
+            tree.wrong_at(entry, &[key, name], clause);
         }
-        (name, source.in_folder(tree.variables.folder))
-    });
-    checked.collect()
+        source.start_in(tree.variables.folder);
+    }
+    sources
 }

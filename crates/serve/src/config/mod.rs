@@ -110,7 +110,7 @@ impl ServeSection for ServeConfig {
         let tokens = self.http.bearer.iter_mut().map(|(_, token)| token);
         let operators = self.operators.values_mut();
         for token in tokens.chain(operators.map(|operator| &mut operator.token)) {
-            *token = token.clone().in_folder(&section.config().folder);
+            token.start_in(&section.config().folder);
         }
         self.users.check(section);
         operators::check(&self.operators, &self.http, section);
