@@ -1,7 +1,7 @@
 //! A folder of files for this user alone.
 
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -42,23 +42,10 @@ impl Folder {
 
     /// Reads a file of at most `max` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
-        let path = self.0.join(name);
-        let opened = fs::symlink_metadata(&path).and_then(|found| {
-            if found.is_file() {
-                return File::open(&path);
-            }
-            Err(io::Error::other("it is not a file"))
-        });
-        let file = match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let mut bytes = Vec::new();
-        file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > max {
-            return Err(io::Error::other(format!("it is over {max} bytes")));
+        match callgate_files::read(&self.0.join(name), max) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
         }
-        Ok(Some(bytes))
     }
 
     /// Replaces a file atomically.
