@@ -181,23 +181,15 @@ pub(super) fn with_rules(text: &str, rules: &[String]) -> Result<String, String>
     let root = CstRootNode::parse(body, &SYNTAX).map_err(|error| error.to_string())?;
     let top = root.object_value().ok_or("it holds no object")?;
     let in_lines = top.properties().is_empty() || root.single_indent_text().is_some();
-    let permissions = match top.get("permissions") {
-        Some(found) => found
-            .object_value()
-            .ok_or("its \"permissions\" are not an object")?,
-        None => top.object_value_or_set("permissions"),
-    };
-    let allow = match permissions.get("allow") {
-        Some(found) => found.array_value().ok_or("its \"allow\" is not a list")?,
-        None => {
-            let allow = permissions.array_value_or_set("allow");
-            if in_lines {
-                permissions.ensure_multiline();
-                allow.ensure_multiline();
-            }
-            allow
-        }
-    };
+    let permissions = top.object_value_or_create("permissions");
+    let permissions = permissions.ok_or("its \"permissions\" are not an object")?;
+    let is_new = permissions.get("allow").is_none();
+    let allow = permissions.array_value_or_create("allow");
+    let allow = allow.ok_or("its \"allow\" is not a list")?;
+    if is_new && in_lines {
+        permissions.ensure_multiline();
+        allow.ensure_multiline();
+    }
     for rule in rules {
         // A number is written as its text: each rule stays in one line.
         allow.append(CstInputValue::Number(rule.clone()));

@@ -230,8 +230,7 @@ fn path(keys: &[String]) -> String {
 
 /// SHA-256 in hexadecimal.
 pub(super) fn hash(value: impl AsRef<[u8]>) -> String {
-    let hash = Sha256::digest(value);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(value))
 }
 
 /// The reason why a person has to look at a found file before it is used.
