@@ -1,4 +1,4 @@
-//! Types of single values: sizes, paths, labels, and objects in the order of the file.
+//! Types of single values: sizes, paths, labels, switches.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -148,56 +148,8 @@ impl JsonSchema for Size {
     }
 }
 
-/// The members of an object, in the order of the file.
-pub(super) struct Entries<K, T>(pub(super) Vec<(K, T)>);
-
-impl<K, T> Default for Entries<K, T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for Entries<K, T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor(PhantomData))
-    }
-}
-
-struct EntriesVisitor<K, T>(PhantomData<(K, T)>);
-
-impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<K, T> {
-    type Value = Entries<K, T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<K, T>, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Entries(entries))
-    }
-}
-
-impl<K, T: JsonSchema> JsonSchema for Entries<K, T> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("EntriesOf{}", T::schema_name()).into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of = generator.subschema_for::<T>();
-        json_schema!({ "type": "object", "additionalProperties": of })
-    }
-}
-
 /// A key that is a pattern over the names of functions.
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct PatternKey(pub(super) Pattern);
 

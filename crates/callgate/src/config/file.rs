@@ -3,6 +3,7 @@
 //! The doc comment of a key is its description in the schema and in `docs/configuration.md`. If
 //! it has a default, it ends with `Default: …`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use callgate_gate::LedgerOptions;
 use callgate_policy::flow::FlowRule;
 use callgate_sandbox::{JailLayer, JailOptions, Limits};
 use callgate_servers::Root;
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 
-use super::fields::{self, Entries, FolderPath, Labels, PatternKey, Size, Switch};
+use super::fields::{self, FolderPath, Labels, PatternKey, Size, Switch};
 use super::models::ModelsConfig;
 use super::permissions::Permissions;
 use super::server::ServerKeys;
@@ -33,10 +35,11 @@ pub(super) struct File<S> {
     #[schemars(with = "String")]
     _schema: IgnoredAny,
     /// The MCP servers, by name.
-    pub(super) mcp_servers: Entries<String, ServerKeys>,
+    #[schemars(with = "BTreeMap<String, ServerKeys>")]
+    pub(super) mcp_servers: IndexMap<String, ServerKeys>,
     /// The name that VS Code has for `mcpServers`.
     #[schemars(skip)]
-    pub(super) servers: Entries<String, ServerKeys>,
+    pub(super) servers: IndexMap<String, ServerKeys>,
     /// A file whose lines `NAME=value` give values for `${NAME}` in this file. Variables of the
     /// environment win. It must be yours, and readable by you alone. Relative paths start at the
     /// folder of this file, and `~/` at your home folder; `${NAME}` is replaced. Flag:
@@ -50,7 +53,8 @@ pub(super) struct File<S> {
     /// Rules over data that goes from one server to another within a script.
     pub(super) flows: Vec<FlowRule>,
     /// Labels of tools' results, by patterns over the names of functions.
-    pub(super) tool_labels: Entries<PatternKey, Labels>,
+    #[schemars(with = "BTreeMap<String, Labels>")]
+    pub(super) tool_labels: IndexMap<PatternKey, Labels>,
     /// Limits of a run.
     pub(super) limits: LimitKeys,
     /// Folders to work in, for servers that ask. Relative paths start at the folder of this file;

@@ -238,7 +238,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
     let file: File<S> = tree.read(tree.root).unwrap_or_default();
     let mut flows = FlowRules::default();
     file.flows.into_iter().for_each(|rule| flows.push(rule));
-    for (pattern, labels) in file.tool_labels.0 {
+    for (pattern, labels) in file.tool_labels {
         for label in labels.0 {
             flows.label_tools(pattern.0.clone(), &label);
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use callgate_auth::{Grant, OAuth, Origin, Source};
 use callgate_servers::{Connect, EraSetting, Http, ServerSpec, Stdio, Transport};
 use callgate_text::nearest;
+use indexmap::IndexMap;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use schemars::JsonSchema;
@@ -15,7 +16,7 @@ use serde::de::{Deserializer, Error};
 use url::{ParseError, Url};
 
 use super::expand::unreplaced;
-use super::fields::{self, Entries, Switch};
+use super::fields::{self, Switch};
 use super::foreign::MAX_DESCRIPTION;
 use super::itself::is_itself;
 use super::settings::Config;
@@ -178,10 +179,10 @@ pub(super) const SECTIONS: [&str; 2] = ["mcpServers", "servers"];
 pub(super) fn add(
     tree: &Tree<'_>,
     under: &str,
-    servers: Entries<String, ServerKeys>,
+    servers: IndexMap<String, ServerKeys>,
     config: &mut Config,
 ) {
-    for (name, server) in servers.0 {
+    for (name, server) in servers {
         let Some(member) = tree.member(&[under, &name]) else {
             continue;
         };

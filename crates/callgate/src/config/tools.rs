@@ -1,13 +1,14 @@
 //! `tools`: visibility, keywords and always-on of tools, by patterns over their names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgate_catalog::{Catalog, Tool};
 use callgate_policy::{KnownTools, Pattern, ToolName, Unmatched};
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-use super::fields::{Entries, PatternKey};
+use super::fields::PatternKey;
 
 /// The maximum length of a keyword, in bytes.
 const MAX_KEYWORD: usize = 100;
@@ -30,15 +31,15 @@ fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
 /// hidden if one of them says so; patterns that hide match as deny rules do. Of the other
 /// visibilities, that of the first pattern with the most characters besides `*` counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(from = "Entries<PatternKey, ToolSetting>")]
-#[schemars(with = "Entries<PatternKey, ToolSetting>")]
+#[serde(from = "IndexMap<PatternKey, ToolSetting>")]
+#[schemars(with = "BTreeMap<String, ToolSetting>")]
 pub struct ToolSettings {
     entries: Vec<(Pattern, ToolSetting)>,
 }
 
-impl From<Entries<PatternKey, ToolSetting>> for ToolSettings {
-    fn from(entries: Entries<PatternKey, ToolSetting>) -> Self {
-        let entries = entries.0.into_iter();
+impl From<IndexMap<PatternKey, ToolSetting>> for ToolSettings {
+    fn from(entries: IndexMap<PatternKey, ToolSetting>) -> Self {
+        let entries = entries.into_iter();
         Self {
             entries: entries.map(|(key, setting)| (key.0, setting)).collect(),
         }
