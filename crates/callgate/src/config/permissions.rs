@@ -43,14 +43,9 @@ struct PermissionKeys {
 
 impl From<PermissionKeys> for Permissions {
     fn from(keys: PermissionKeys) -> Self {
-        let mut rules = Rules::default();
         let lists = [keys.allow, keys.ask, keys.deny];
-        lists
-            .into_iter()
-            .flatten()
-            .for_each(|rule| rules.push(rule));
         Self {
-            rules,
+            rules: lists.into_iter().flatten().collect(),
             allow_unmatched: keys.allow_unmatched,
         }
     }
