@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 
 use callgate_policy::flow::FlowRules;
 use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde::de::IgnoredAny;
 
@@ -266,10 +267,13 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
     let [ours, theirs] = server::SECTIONS;
     server::add(tree, ours, file.mcp_servers, &mut config);
     server::add(tree, theirs, file.servers, &mut config);
-    if !tree.is_shared && tree.find(&[ours]).is_some() && tree.find(&[theirs]).is_some() {
+    if let Some(theirs) = tree.find(&[theirs])
+        && !tree.is_shared
+        && tree.find(&[ours]).is_some()
+    {
         let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
                        of them";
-        tree.error(tree.place(&[theirs]), message);
+        tree.error(theirs.range().start, message);
     }
     config.left_out = tree.left_out_servers();
     for LeftOut { server: lost, .. } in &config.left_out {
@@ -277,7 +281,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
         config.disabled.retain(|name| name != lost);
         config.disabled.push(lost.clone());
     }
-    models::complete(tree, &mut config.models, config.search);
+    models::complete(tree, &mut config.models);
     asking::complete(tree, &mut config.asking);
     (config, file.serve)
 }

@@ -10,7 +10,6 @@ use serde::Deserialize;
 
 use super::tree::Tree;
 use super::units::ValueError;
-use crate::choices::SearchBy;
 
 /// The endpoints of models that a file names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -127,20 +126,13 @@ impl fmt::Debug for BaseUrl {
     }
 }
 
-/// Lets programs for keys start in the file's folder, and warns about a search without its endpoint.
-pub(super) fn complete(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
+/// Lets programs for keys start in the file's folder.
+pub(super) fn complete(tree: &Tree<'_>, models: &mut ModelsConfig) {
     let keys = [
         models.embeddings.as_mut().and_then(|it| it.key.as_mut()),
         models.small.as_mut().and_then(|it| it.key.as_mut()),
     ];
     for key in keys.into_iter().flatten() {
         key.start_in(tree.variables.folder);
-    }
-    // A client may offer the model of a search by model.
-    if tree.find(&["search"]).is_some() && search == SearchBy::Hybrid && models.embeddings.is_none()
-    {
-        let message = "\"search\" by \"hybrid\" compares words only: \"models\" names no \
-                       \"embeddings\"; add them, or leave \"search\" out";
-        tree.warning(tree.place(&["search"]), message);
     }
 }

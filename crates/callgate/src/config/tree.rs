@@ -91,11 +91,6 @@ impl<'a> Tree<'a> {
         self.member(keys).map(|member| &member.value)
     }
 
-    /// The place of the value that these keys lead to, or of the whole file.
-    pub(super) fn place(&self, keys: &[&str]) -> usize {
-        self.find(keys).unwrap_or(self.root).range().start
-    }
-
     /// True if part of a value was skipped for a mistake, from which further ones may follow.
     pub(super) fn has_mistake(&self, range: Range) -> bool {
         let left_out = self.left_out.borrow();

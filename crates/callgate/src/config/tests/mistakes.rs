@@ -160,10 +160,6 @@ fn mistakes_in_the_file_are_reported() {
         (r#"{ "search": { "by": "regex" } }"#, &[
             "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"hybrid\" or \"model\", and this is \"regex\"",
         ]),
-        // A warning: another client may offer a model.
-        (r#"{ "search": { "by": "hybrid" }, "models": { "small": { "url": "https://a.b", "model": "m" } } }"#, &[
-            "1 \"search\"… by \"hybrid\" compares words only: \"models\" names no \"embeddings\"; add them, or leave \"search\" out",
-        ]),
         ("{ \"tools\": {\n\"git-*\": { \"visibility\": \"native\" },\n\"git_*\": { \"visibility\": \"none\", \"keywords\": [\"\"], \"alwaysOn\": \"yes\", \"always\": true },\n\"fs_*\": true } }", &[
             "2 pattern \"git-*\" can never match: generated names have \"_\" in place of \"-\"; did you mean \"git_*\"?",
             "3 \"visibility\" in \"git_*\" in \"tools\" must be \"native\" or \"on-demand\" or \"hidden\", and this is \"none\"",
