@@ -114,8 +114,8 @@ impl<S: ServeSection> Loaded<S> {
         path: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let (place, text) = open(path)?;
-        let (mut config, serve) = read(&text, &place, &environment)?;
+        let (empty, shown, text) = open(path)?;
+        let (mut config, serve) = read(&text, &empty, &shown, &environment)?;
         config.sha256 = trust::hash(&text);
         Ok(Self {
             config,
@@ -130,30 +130,18 @@ impl<S: ServeSection> Loaded<S> {
     ///
     /// [`ConfigError`] if the file cannot be read.
     pub fn outline(path: &Path) -> Result<Self, ConfigError> {
-        let (place, text) = open(path)?;
+        let (config, _, text) = open(path)?;
         Ok(Self {
-            config: Config {
-                path: place.path,
-                folder: place.folder,
-                ..Config::default()
-            },
+            config,
             serve: S::default(),
             effects: Effects::of(&text),
         })
     }
 }
 
-/// The place of a file.
-struct Place {
-    path: PathBuf,
-    /// Its folder, by the real path.
-    folder: PathBuf,
-    /// The path in messages.
-    shown: PathBuf,
-}
-
-/// The place and the text of a file.
-fn open(path: &Path) -> Result<(Place, String), ConfigError> {
+/// A configuration with the place of a file and no settings, the file's path in messages, and its
+/// text.
+fn open(path: &Path) -> Result<(Config, PathBuf, String), ConfigError> {
     let named = std::path::absolute(path).map_err(|error| ConfigError::unread(path, error))?;
     let shown = shown(&named);
     let unread = |error| ConfigError::unread(&shown, error);
@@ -171,29 +159,30 @@ fn open(path: &Path) -> Result<(Place, String), ConfigError> {
     let folder = foreign::project_folder(&named);
     let folder = folder.canonicalize().map_err(unread)?;
     let inner = named.parent().unwrap_or(&named);
-    let place = Place {
+    let empty = Config {
         path: inner.canonicalize().map_err(unread)?.join(name),
         folder,
-        shown,
+        ..Config::default()
     };
-    Ok((place, text))
+    Ok((empty, shown, text))
 }
 
-/// Reads the text of a file.
+/// Reads the text of a file, whose place `empty` has.
 fn read<S: ServeSection>(
     text: &str,
-    place: &Place,
+    empty: &Config,
+    shown: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Config, S), ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let failed = |at, message: &str| Problem::at(&place.shown, text, at, message);
+    let failed = |at, message: &str| Problem::at(shown, text, at, message);
     let mut parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
         let message = format!("not valid JSON: {}", error.kind());
         failed(error.range().start, &message)
     })?;
-    let is_shared = foreign::is_shared(&place.path);
+    let is_shared = foreign::is_shared(&empty.path);
     let shared = parsed.value.as_mut().filter(|_| is_shared);
-    let passed_over = shared.map(|root| foreign::adopt(root, &place.path));
+    let passed_over = shared.map(|root| foreign::adopt(root, &empty.path));
     let passed_over = passed_over.into_iter().flatten();
     let warnings = passed_over.map(|(at, message)| failed(at, &message));
     let Some(root @ Value::Object(_)) = &parsed.value else {
@@ -203,11 +192,11 @@ fn read<S: ServeSection>(
     let mut tree = Tree {
         text,
         root,
-        shown: &place.shown,
+        shown,
         variables: Variables {
             environment,
             file: EnvFile::default(),
-            folder: &place.folder,
+            folder: &empty.folder,
         },
         is_shared,
         problems: RefCell::default(),
@@ -218,7 +207,7 @@ fn read<S: ServeSection>(
         used: RefCell::default(),
     };
     tree.variables.file = env_file(&tree).unwrap_or_default();
-    let (mut config, mut serve) = read_sections::<S>(&tree, place);
+    let (mut config, mut serve) = read_sections::<S>(&tree, empty);
     serve.complete(&Section {
         tree: &tree,
         config: &config,
@@ -234,7 +223,7 @@ fn read<S: ServeSection>(
 }
 
 /// Reads the sections. A section or key with a mistake, which is reported, keeps its default.
-fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S) {
+fn read_sections<S: ServeSection>(tree: &Tree<'_>, empty: &Config) -> (Config, S) {
     server::leave_out_unused(tree);
     let file: File<S> = tree.read(tree.root).unwrap_or_default();
     let mut flows = FlowRules::default();
@@ -245,8 +234,6 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
         }
     }
     let mut config = Config {
-        path: place.path.clone(),
-        folder: place.folder.clone(),
         permissions: file.permissions.rules,
         allow_unmatched: file.permissions.allow_unmatched,
         limits: file.limits.into(),
@@ -262,7 +249,7 @@ fn read_sections<S: ServeSection>(tree: &Tree<'_>, place: &Place) -> (Config, S)
         roots: file.roots,
         flows,
         tools: file.tools,
-        ..Config::default()
+        ..empty.clone()
     };
     let [ours, theirs] = server::SECTIONS;
     server::add(tree, ours, file.mcp_servers, &mut config);

@@ -50,12 +50,13 @@ fn read(name: &str, text: &str) -> Result<Config, ConfigError> {
 /// Reads a text as a file of a folder that need not exist.
 fn read_in(folder: &str, name: &str, text: &str) -> Result<Config, ConfigError> {
     let folder = Path::new(folder);
-    let place = Place {
+    let empty = Config {
         path: folder.join(name),
         folder: folder.to_owned(),
-        shown: Path::new(name).to_owned(),
+        ..Config::default()
     };
-    super::read::<IgnoredAny>(text, &place, &environment).map(|it| it.0)
+    let config = super::read::<IgnoredAny>(text, &empty, Path::new(name), &environment);
+    config.map(|it| it.0)
 }
 
 fn server(config: &Config) -> &ServerSpec {
