@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _, read_to_string};
 use std::os::unix::fs::{MetadataExt as _, fchown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use tempfile::NamedTempFile;
@@ -16,31 +16,8 @@ use super::trust;
 
 /// The reason why a configuration file was not changed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EditError {
-    /// The file cannot be read or replaced.
-    #[error("{}: {error}", .file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// The error of the file system, or the fault of the file.
-        error: io::Error,
-    },
-    /// The text of the file has no place for the change.
-    #[error("{} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"", .file.display())]
-    Text {
-        /// The file.
-        file: PathBuf,
-        /// The fault of the text.
-        reason: String,
-    },
-    /// The file was changed at the same time.
-    #[error("{} was changed by another program; nothing was written, so try again", .file.display())]
-    Changed {
-        /// The file.
-        file: PathBuf,
-    },
-}
+#[error("{0}")]
+pub struct EditError(String);
 
 /// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON value as that
 /// list has them.
@@ -77,10 +54,8 @@ pub fn rewrite<E: Display>(
     change: impl FnOnce(&str) -> Result<String, E>,
 ) -> Result<(), EditError> {
     let file = shown(path);
-    let failed = |error: io::Error| EditError::File {
-        file: file.clone(),
-        error,
-    };
+    let file = file.display();
+    let failed = |error: io::Error| EditError(format!("{file}: {error}"));
     let other = |message: &str| failed(io::Error::other(message));
     let found = path;
     // A link is kept, and the file it leads to is replaced.
@@ -100,9 +75,10 @@ pub fn rewrite<E: Display>(
         return Err(other(&format!("it is over {MAX_BYTES} bytes")));
     }
     let old = read_to_string(&locked).map_err(failed)?;
-    let new = change(&old).map_err(|reason| EditError::Text {
-        file: file.clone(),
-        reason: reason.to_string(),
+    let new = change(&old).map_err(|reason| {
+        EditError(format!(
+            "{file} cannot take a rule: {reason}; write it under \"permissions\", \"allow\""
+        ))
     })?;
     let after = beside(&path, new.as_bytes(), &metadata).map_err(failed)?;
     let set = after.as_file().set_permissions(metadata.permissions());
@@ -111,7 +87,9 @@ pub fn rewrite<E: Display>(
         return Ok(());
     }
     if callgate_files::read_text(&path, MAX_BYTES).map_err(failed)? != old {
-        return Err(EditError::Changed { file: file.clone() });
+        return Err(EditError(format!(
+            "{file} was changed by another program; nothing was written, so try again"
+        )));
     }
     after.persist(&path).map_err(|error| failed(error.error))?;
     // Without the record, the change is asked about: no reason to undo it.
