@@ -52,17 +52,11 @@ fn served(arguments: &[&str], cwd: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// True for Callgate's own name, such as `callgate@1.2`, and for a path to this program.
+/// True for Callgate's own name, such as `callgate@1.2`.
 fn is_callgate(program: &str) -> bool {
-    let plain = name(program);
-    let plain = plain.strip_suffix(".js").unwrap_or(plain);
-    plain.split(['@', '=']).next() == Some("callgate") || {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path);
-        let mut places = folders.map(|folder| folder.join(program));
-        let own = std::env::current_exe().ok().as_deref().and_then(real);
-        own.is_some() && places.find_map(|place| real(&place)) == own
-    }
+    let name = name(program);
+    let name = name.strip_suffix(".js").unwrap_or(name);
+    name.split(['@', '=']).next() == Some("callgate")
 }
 
 fn name(program: &str) -> &str {
