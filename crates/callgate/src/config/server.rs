@@ -133,8 +133,8 @@ fn oauth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Switch<OAu
     let missing = if secret && !id {
         "has a \"clientSecret\" and no \"clientId\"; write both"
     } else if secret && login.issuer.is_none() {
-        "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization server that \
-         the secret is for"
+        "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization server \
+         that the secret is for"
     } else if login.grant == Grant::ClientCredentials && !secret {
         "has the grant of client credentials; write \"clientId\" and \"clientSecret\""
     } else {
