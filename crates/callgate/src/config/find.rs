@@ -6,7 +6,7 @@ use super::error::ConfigError;
 
 /// The names of files in a folder: the two that Callgate has, of which a folder has one, and the
 /// one that clients share.
-pub(super) const NAMES: [&str; 3] = ["callgate.json", "callgate.jsonc", ".mcp.json"];
+const NAMES: [&str; 3] = ["callgate.json", "callgate.jsonc", ".mcp.json"];
 
 /// The maximum size of a configuration file. Some clients keep old conversations in theirs.
 pub const MAX_BYTES: u64 = 64 << 20;

@@ -145,14 +145,7 @@ fn open(path: &Path) -> Result<(Config, PathBuf, String), ConfigError> {
     let named = std::path::absolute(path).map_err(|error| ConfigError::unread(path, error))?;
     let shown = shown(&named);
     let unread = |error| ConfigError::unread(&shown, error);
-    let bytes = callgate_files::read(&named, MAX_BYTES).map_err(|error| match error.kind() {
-        std::io::ErrorKind::IsADirectory => {
-            let file = shown.join(find::NAMES[0]);
-            let message = format!("it is a folder; name a file, such as {}", file.display());
-            ConfigError::unread(&shown, message)
-        }
-        _ => unread(error),
-    })?;
+    let bytes = callgate_files::read(&named, MAX_BYTES).map_err(unread)?;
     let text = String::from_utf8(bytes).map_err(|_| ConfigError::file(&shown, "not UTF-8 text"))?;
     let name = named.file_name().unwrap_or_default();
     // One folder has many paths (`sub/..`, links), and rules compare texts.
