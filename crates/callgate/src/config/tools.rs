@@ -80,11 +80,6 @@ impl ToolSettings {
         self.entries.extend(more.entries.iter().cloned());
     }
 
-    /// Adds a setting for the tools of a pattern.
-    pub fn set(&mut self, pattern: Pattern, setting: ToolSetting) {
-        self.entries.push((pattern, setting));
-    }
-
     /// The visibility of a tool.
     pub fn visibility(&self, tool: ToolName<'_>) -> Visibility {
         let mut decided = Visibility::default();
@@ -175,7 +170,8 @@ mod tests {
                 keywords: keywords.iter().map(|&word| word.to_owned()).collect(),
                 always_on: *always_on,
             };
-            settings.set(Pattern::new(pattern).expect("a pattern"), setting);
+            let pattern = Pattern::new(pattern).expect("a pattern");
+            settings.entries.push((pattern, setting));
         }
         settings
     }
