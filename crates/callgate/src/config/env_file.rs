@@ -1,9 +1,8 @@
 //! Environment files: lines `NAME=value` that give values to the references of a configuration.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -96,52 +95,22 @@ fn parse(path: &Path, text: &str) -> Result<EnvFile, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // The parser refuses some last lines without an end.
     let text = format!("{text}\n");
-    let count = Cell::new(0);
-    let lines = Lines {
-        rest: text.as_bytes(),
-        count: &count,
+    let values = |text: &str| -> Result<BTreeMap<String, String>, dotenvy::Error> {
+        dotenvy::from_read_iter(text.as_bytes()).collect()
     };
-    let mut values = EnvFile::default();
-    for entry in dotenvy::from_read_iter(lines) {
-        match entry {
-            Ok((name, value)) => values.set(&name, &value),
-            // The error quotes the line.
-            Err(error) => {
-                let lines = match &error {
-                    dotenvy::Error::LineParse(text, _) => text.lines().count().max(1),
-                    _ => 1,
-                };
-                let first = (count.get() + 1).saturating_sub(lines);
-                return Err(Problem {
-                    path: path.to_owned(),
-                    place: Some((u32::try_from(first).unwrap_or(u32::MAX), 1)),
-                    message: "the line is not NAME=value; put double quotes around a value with \
-                              spaces or quotes, and \\ before each \", \\ and $ in it"
-                        .to_owned(),
-                });
-            }
-        }
+    if let Ok(values) = values(&text) {
+        return Ok(EnvFile(values));
     }
-    Ok(values)
-}
-
-/// A reader that hands out one line at a time, and counts them.
-struct Lines<'t> {
-    rest: &'t [u8],
-    count: &'t Cell<usize>,
-}
-
-impl Read for Lines<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let end = self.rest.iter().position(|byte| *byte == b'\n');
-        let (mut line, _) = self
-            .rest
-            .split_at(end.map_or(self.rest.len(), |end| end + 1));
-        let whole = line.len();
-        let length = line.read(buffer)?;
-        self.rest = &self.rest[length..];
-        self.count
-            .set(self.count.get() + usize::from(length == whole && whole > 0));
-        Ok(length)
-    }
+    // The error quotes the line, and does not have its number.
+    let starts = text.match_indices('\n').rev();
+    let mut starts = starts.filter_map(|(end, _)| text.get(..=end));
+    let good = starts.find(|start| values(start).is_ok());
+    let line = good.unwrap_or_default().matches('\n').count() + 1;
+    Err(Problem {
+        path: path.to_owned(),
+        place: Some((u32::try_from(line).unwrap_or(u32::MAX), 1)),
+        message: "the line is not NAME=value; put double quotes around a value with spaces or \
+                  quotes, and \\ before each \", \\ and $ in it"
+            .to_owned(),
+    })
 }

@@ -62,11 +62,7 @@ fn values_written_are_read_back_exactly() {
     }
     private(&path, file.text().as_bytes());
     let read = EnvFile::read(&path).expect("the file");
-    for index in 0..24 {
-        let name = format!("ODD_{index}");
-        assert_eq!(read.get(&name), file.get(&name), "{name}");
-    }
-    assert_eq!(read, file);
+    assert!(read == file, "{}", file.text());
     let debug = format!("{read:?}");
     assert!(
         debug.contains("ODD_2") && !debug.contains("plain"),
