@@ -14,11 +14,8 @@ const MAX_QUOTE: usize = 80;
 
 /// Arguments that do not fit the schema of their tool. Its `Display` contains no value of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{function} was not called: {}", .problems.join("; "))]
-pub struct WrongArguments {
-    function: String,
-    problems: Vec<String>,
-}
+#[error("{0}")]
+pub struct WrongArguments(String);
 
 /// Checks a call's arguments against the schema of its tool. An unusable schema refuses nothing.
 pub(crate) fn check_call(
@@ -53,10 +50,9 @@ pub(crate) fn check_call(
         return Ok(());
     }
     problems.truncate(MAX_PROBLEMS);
-    Err(WrongArguments {
-        function: function.to_owned(),
-        problems,
-    })
+    let problems = problems.join("; ");
+    let message = format!("{function} was not called: {problems}");
+    Err(WrongArguments(message))
 }
 
 /// The problem of an unknown member. The list marks `required` members.
