@@ -10,8 +10,6 @@ use std::time::{Duration, SystemTime};
 const NEW: &str = ".new-";
 /// A temporary file of this age belongs to a process that ended.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
-/// The limit of files in one tidying of a folder.
-const MAX_TIDIED: usize = 10_000;
 
 /// A folder for this user alone.
 #[derive(Debug, Clone)]
@@ -71,7 +69,7 @@ impl Folder {
     /// Removes files that were not written for the time `unused`, and abandoned temporary files.
     pub(super) fn tidy(&self, unused: Duration) {
         let files = fs::read_dir(&self.0).into_iter().flatten();
-        for file in files.take(MAX_TIDIED).flatten() {
+        for file in files.flatten() {
             let written = file.metadata().and_then(|found| found.modified());
             let age = written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
             let name = file.file_name();
