@@ -25,12 +25,13 @@ struct WithRoots {
 }
 
 impl WithRoots {
-    /// The caller's answer, or these folders if it names none: a caller may offer folders for
-    /// clients that have none.
-    fn or_ours(&self, answer: Value) -> Value {
-        let named = answer.get("roots").and_then(Value::as_array);
-        if named.is_some_and(Vec::is_empty) {
-            return Root::list(&self.roots);
+    /// The caller's answer to a request for folders, or these folders if it offers or names none: a
+    /// caller may offer folders for clients that have none.
+    fn or_ours(&self, answer: Result<Value, Refusal>) -> Result<Value, Refusal> {
+        let roots = answer.as_ref().ok().and_then(|it| it.get("roots"));
+        let is_empty = roots.and_then(Value::as_array).is_some_and(Vec::is_empty);
+        if is_empty || !self.caller.offers().roots {
+            return Ok(Root::list(&self.roots));
         }
         answer
     }
@@ -63,20 +64,11 @@ impl Caller for WithRoots {
         wanted: Vec<Wanted<'a>>,
     ) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
         Box::pin(async move {
-            let offered = self.caller.offers().roots;
-            let is_roots = |one: &Wanted<'_>| one.kind == WantedKind::Roots;
-            let is_ours = |one: &Wanted<'_>| !offered && is_roots(one);
-            let others = wanted.iter().filter(|one| !is_ours(one)).copied().collect();
-            let mut others = self.caller.answers(others).await.into_iter();
-            let answers = wanted.iter().map(|one| {
-                if is_ours(one) {
-                    return Ok(Root::list(&self.roots));
-                }
-                let answer = others.next().unwrap_or(Err(Refusal::Cancelled));
-                if is_roots(one) {
-                    return answer.map(|answer| self.or_ours(answer));
-                }
-                answer
+            let kinds: Vec<WantedKind> = wanted.iter().map(|one| one.kind).collect();
+            let answers = self.caller.answers(wanted).await.into_iter();
+            let answers = answers.zip(kinds).map(|(answer, kind)| match kind {
+                WantedKind::Roots => self.or_ours(answer),
+                _ => answer,
             });
             answers.collect()
         })
