@@ -178,10 +178,7 @@ fn walk(folder: &Path) -> String {
 #[test]
 fn unreadable_cache_entry_is_ignored_and_rewritten() {
     type Damage = fn(&Path);
-    let damages: [(&str, Damage); 6] = [
-        ("it is damaged", |file| {
-            fs::write(file, "").expect("a file");
-        }),
+    let damages: [(&str, Damage); 4] = [
         ("it is damaged", |file| {
             let text = fs::read(file).expect("a file");
             fs::write(file, &text[..text.len() / 2]).expect("a file");
@@ -189,9 +186,6 @@ fn unreadable_cache_entry_is_ignored_and_rewritten() {
         ("it is damaged", |file| {
             let deep = format!("{{\"list\":{}", "[".repeat(1 << 20));
             fs::write(file, deep).expect("a file");
-        }),
-        ("it is damaged", |file| {
-            fs::write(file, "{}").expect("a file");
         }),
         ("it is over 67108864 bytes", |file| {
             let file = fs::File::options().write(true).open(file).expect("a file");

@@ -55,26 +55,12 @@ fn rule_edits_keep_comments_in_odd_layouts() {
         "{ \"permissions\": { \"allow\": [\n  \"a\"\n  , // nothing\n] } }",
         "{\n\"permissions\": {} } // nothing",
     ] {
-        let rules = [RULE.to_owned(), r#"{ "tool": "b_*", "arguments": [{ "at": "", "equals": { "n": 1.50, "b": [true, null, "x"] } }] }"#.to_owned()];
-        let after = with_rules(before, &rules).expect(before);
-        assert_eq!(
-            before.matches("nothing").count(),
-            after.matches("nothing").count()
-        );
+        let after = with_rules(before, &[RULE.to_owned()]).expect(before);
+        let comments = |text: &str| text.matches("nothing").count();
+        assert_eq!(comments(before), comments(&after));
         let config = read("callgate.json", &after).expect(&after);
-        let added: Vec<_> = config
-            .permissions
-            .iter()
-            .map(|rule| rule.to_json())
-            .collect();
-        let [.., git, b] = added.as_slice() else {
-            panic!("{after}")
-        };
-        assert_eq!(*git, serde_json::json!("git_log"));
-        assert_eq!(
-            b.to_string(),
-            r#"{"tool":"b_*","arguments":[{"at":"","equals":{"n":1.5,"b":[true,null,"x"]}}]}"#
-        );
+        let rule = config.permissions.iter().last().expect("a rule");
+        assert_eq!(rule.to_json(), "git_log");
     }
 }
 
