@@ -131,11 +131,6 @@ fn callgate_does_not_start_itself() {
             json!({ "command": callgate, "args": ["serve"], "cwd": "sub" }),
             false,
         ),
-        (
-            "callgate.json",
-            json!({ "command": "node", "args": ["x.js", "callgate", "serve"] }),
-            false,
-        ),
     ] {
         let bench = Workbench::empty();
         let sub = bench.path().join("sub");

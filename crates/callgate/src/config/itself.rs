@@ -6,35 +6,18 @@ use callgate_servers::Stdio;
 
 use super::find;
 
-/// Programs that start the program in their arguments.
-const LAUNCHERS: &str = "npx npm pnpx pnpm yarn bunx bun node uvx uv pipx python python3 env";
-
-/// Shells, which take a command in one text.
-const SHELLS: &str = "sh bash dash zsh";
-
-/// Words of launchers before the program.
-const BEFORE: &str = "run tool dlx exec x";
-
-/// True if a server is Callgate with the configuration in this file.
+/// True if a server is Callgate with the configuration in this file, also behind a launcher or a
+/// shell.
 pub(super) fn is_itself(stdio: &Stdio, file: &Path) -> bool {
-    let command = name(&stdio.command);
-    let mut words: Vec<&str> = stdio.args.iter().map(String::as_str).collect();
-    let is_shell = has(SHELLS, command);
-    if is_shell {
-        let inner = words.iter().flat_map(|text| text.split_whitespace());
-        words = inner.map(|word| word.trim_matches(['"', '\''])).collect();
-    }
-    let mut words = words.into_iter();
-    let program = if is_shell || has(LAUNCHERS, command) {
-        let is_variable = |word: &str| command == "env" && word.contains('=');
-        words.find(|word| !(word.starts_with('-') || has(BEFORE, word) || is_variable(word)))
-    } else {
-        Some(stdio.command.as_str())
-    };
-    let rest: Vec<&str> = words.collect();
-    program.is_some_and(is_callgate)
-        && rest.contains(&"serve")
-        && served(&rest, stdio.cwd.as_deref()).is_some_and(|it| Some(it) == real(file))
+    let texts = [&stdio.command].into_iter().chain(&stdio.args);
+    // A shell takes its command in one text.
+    let words = texts.flat_map(|text| text.split_whitespace());
+    let mut words = words.map(|word| word.trim_matches(['"', '\'']));
+    let is_callgate = words.any(is_callgate);
+    let arguments: Vec<&str> = words.collect();
+    is_callgate
+        && arguments.contains(&"serve")
+        && served(&arguments, stdio.cwd.as_deref()).is_some_and(|it| Some(it) == real(file))
 }
 
 /// The file that `callgate` serves with these arguments in this folder.
@@ -54,17 +37,9 @@ fn served(arguments: &[&str], cwd: Option<&Path>) -> Option<PathBuf> {
 
 /// True for Callgate's own name, such as `callgate@1.2`.
 fn is_callgate(program: &str) -> bool {
-    let name = name(program);
+    let name = program.rsplit('/').next().unwrap_or_default();
     let name = name.strip_suffix(".js").unwrap_or(name);
     name.split(['@', '=']).next() == Some("callgate")
-}
-
-fn name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or_default()
-}
-
-fn has(list: &str, word: &str) -> bool {
-    list.split(' ').any(|it| it == word)
 }
 
 fn real(path: &Path) -> Option<PathBuf> {
