@@ -1,6 +1,5 @@
 //! The models that a gate can use: those of its configuration, and the client's model.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,22 +34,17 @@ pub(crate) struct Task<'a> {
 }
 
 /// Why no model answered. The texts contain no secret.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NoAnswer {
+    #[error(
+        "there is no model to ask: the client offers none (sampling), and the configuration names \
+         none (models.small)"
+    )]
     NoModel,
+    #[error("{0}")]
     Late(String),
+    #[error("{0}")]
     Failed(String),
-}
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoModel => {
-                "there is no model to ask: the client offers none (sampling), and the \
-                 configuration names none (models.small)"
-            }
-            Self::Late(message) | Self::Failed(message) => message,
-        })
-    }
 }
 
 impl From<ModelError> for NoAnswer {
