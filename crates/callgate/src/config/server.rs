@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use callgate_auth::{Grant, OAuth, Origin, Source};
 use callgate_servers::{Connect, EraSetting, Http, ServerSpec, Stdio, Transport};
-use callgate_text::nearest;
 use indexmap::IndexMap;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
@@ -93,14 +92,9 @@ fn key_of_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Stri
             "is \"sse\", a transport that MCP deprecated in its version 2025-03-26; write \
              \"http\", and the server's streamable HTTP URL as \"url\"",
         )),
-        _ => {
-            let meant = nearest(&text, ["stdio", "http", "streamable-http"]);
-            let advice = meant.map(|meant| format!("did you mean \"{meant}\"?"));
-            let advice = advice.unwrap_or_else(|| "write \"stdio\" or \"http\"".to_owned());
-            Err(D::Error::custom(format_args!(
-                "is the unknown \"{text}\"; {advice}"
-            )))
-        }
+        _ => Err(D::Error::custom(format_args!(
+            "is the unknown \"{text}\"; write \"stdio\" or \"http\""
+        ))),
     }
 }
 
