@@ -191,10 +191,13 @@ fn unreadable_cache_entry_is_ignored_and_rewritten() {
             let file = fs::File::options().write(true).open(file).expect("a file");
             file.set_len(MAX_FILE + 1).expect("a long file");
         }),
-        ("it is a pipe, a socket or a device, and not a file", |file| {
-            fs::remove_file(file).expect("a file");
-            std::os::unix::fs::symlink("/dev/zero", file).expect("a link");
-        }),
+        (
+            "it is a pipe, a socket or a device, and not a file",
+            |file| {
+                fs::remove_file(file).expect("a file");
+                std::os::unix::fs::symlink("/dev/zero", file).expect("a link");
+            },
+        ),
     ];
     for (why, damage) in damages {
         let (folder, file, ready) = kept();

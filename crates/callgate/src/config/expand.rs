@@ -72,11 +72,7 @@ impl Variables<'_> {
         folder.trim_end_matches(is_before_slash).to_owned()
     }
 
-    fn value(
-        &self,
-        reference: &str,
-        used: &mut Vec<(String, String)>,
-    ) -> Result<String, Wrong> {
+    fn value(&self, reference: &str, used: &mut Vec<(String, String)>) -> Result<String, Wrong> {
         if reference.starts_with("input:") {
             // The rest of the reference may be a value.
             let message = ": \"${input:…}\" asks a person in VS Code, and Callgate cannot ask; put \
