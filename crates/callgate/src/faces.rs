@@ -49,7 +49,7 @@ pub mod store {
         StoreError, StoreErrorKind,
     };
 
-    pub use crate::record::{OpenStore, Recorder, StoreSink, open_store};
+    pub use crate::record::{Recorder, StoreSink, open_store};
 }
 
 /// Logins at HTTP servers.

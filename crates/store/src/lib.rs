@@ -17,4 +17,4 @@ pub use records::{
     QuestionTexts, RunRecord, RunStatus,
 };
 pub use sqlite::{SqliteStore, StoreWarning};
-pub use store::{Lost, Owner, Pruned, Settled, Store};
+pub use store::{Lost, OpenStore, Owner, Pruned, Settled, Store};

@@ -1,6 +1,7 @@
 //! The trait of stores.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -128,6 +129,23 @@ impl Owner {
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Owner").field(&self.id).finish()
+    }
+}
+
+/// A store that this process has opened.
+pub struct OpenStore {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The owner of this process's runs and questions.
+    pub owner: Owner,
+}
+
+impl OpenStore {
+    /// Registers this process as an owner.
+    /// The error: as of [`Store::register_owner`].
+    pub fn new(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let owner = store.register_owner()?;
+        Ok(Self { store, owner })
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use callgate_gate::{Answer, Asker, GrantStoreError, Question, Reply};
-use callgate_store::Store;
+use callgate_store::{OpenStore, Store};
 use futures::future::BoxFuture;
 use tokio::time::timeout;
 
@@ -26,8 +26,6 @@ pub use record::{RunContext, choice_of};
 use watch::Watch;
 use webhook::Webhook;
 pub use webhook_config::{WebhookConfig, WebhookUrl};
-
-use crate::record::OpenStore;
 
 /// A client refuses this fast only by itself: no person has read the question.
 const AT_ONCE: Duration = Duration::from_millis(100);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_gate::{Answer, Question, Reply};
-use callgate_store::{Access, StoreError, StoreErrorKind};
+use callgate_store::{Access, OpenStore, StoreError, StoreErrorKind};
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -12,7 +12,6 @@ use uuid::Uuid;
 
 use super::Asking;
 use super::record::{self, RunContext};
-use crate::record::OpenStore;
 
 /// The reason of a withdrawn question.
 const WITHDRAWN: &str = "the run no longer waits for it";

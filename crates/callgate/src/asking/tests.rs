@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use callgate_gate::{Answer, Asker, Question, Reply};
 use callgate_store::{
-    Access, AnswerRecord, Body, Choice, QuestionFilter, QuestionRecord, QuestionState, Settled,
-    SqliteStore, Store,
+    Access, AnswerRecord, Body, Choice, OpenStore, QuestionFilter, QuestionRecord, QuestionState,
+    Settled, SqliteStore, Store,
 };
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 use super::{Asking, AskingOptions, RecordedAsker, RunContext, Way, record_way};
-use crate::record::OpenStore;
 
 const ANA: Access<'_> = Access::User("ana");
 

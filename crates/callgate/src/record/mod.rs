@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use callgate_store::{
-    CallRecord, Owner, RunRecord, RunStatus, SqliteStore, Store, StoreError, StoreErrorKind,
+    CallRecord, OpenStore, RunRecord, RunStatus, SqliteStore, StoreError, StoreErrorKind,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -42,26 +42,6 @@ pub fn open_store(config: &StoreConfig) -> Result<SqliteStore, StoreError> {
         StoreError::new(StoreErrorKind::Unavailable, message)
     })?;
     SqliteStore::open(&folder)
-}
-
-/// A store that this process has opened.
-pub struct OpenStore {
-    /// The store.
-    pub store: Arc<dyn Store>,
-    /// The owner of this process's runs and questions.
-    pub owner: Owner,
-}
-
-impl OpenStore {
-    /// Registers this process as an owner.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::register_owner`].
-    pub fn new(store: Arc<dyn Store>) -> Result<Self, StoreError> {
-        let owner = store.register_owner()?;
-        Ok(Self { store, owner })
-    }
 }
 
 /// Writes the runs of a process to a store, on a thread of its own.

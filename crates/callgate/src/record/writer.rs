@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use callgate_store::{RunRecord, RunStatus, SqliteStore, Store, StoreError};
+use callgate_store::{OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::sink::body;
-use super::{Message, OpenStore, log_unrecorded, open_store};
+use super::{Message, log_unrecorded, open_store};
 use crate::config::{Bodies, StoreConfig};
 
 /// Time between two removals of old runs.

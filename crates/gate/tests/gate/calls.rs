@@ -148,7 +148,7 @@ async fn unsent_call_is_asked_about_again() {
         let called = run.call(target(&name, "echo"), arguments, CallOptions::default());
         let said = show(in_time(called).await);
         assert_eq!(said.contains("Starveling"), comes_back, "{said}");
-        let reasons = reasons.lock().expect("no panic");
+        let reasons = reasons.lock().expect("no panic").clone();
         let [first, second] = &reasons[..] else {
             panic!("{reasons:?}");
         };
