@@ -40,7 +40,7 @@ fn lazy_server_is_listed_and_checked_without_start() {
         .lines()
         .filter_map(|line| line.split_once(" INFO "));
     let logged: Vec<&str> = logged.map(|(_, event)| event).collect();
-    let known = "callgate::live_catalog: the tools of a server are known from an earlier time \
+    let known = "callgate::read_list: the tools of a server are known from an earlier time \
         server=\"odd\" revision=\"2025-11-25\" tools=40";
     assert_eq!(logged, [known], "{again:#?}");
     let types = bench.callgate(&["types", "odd_search_records_1"]);
