@@ -1,5 +1,6 @@
 //! End-to-end tests: the real binaries, real servers, real processes.
 
+mod answer_links;
 mod authorization_servers;
 mod browsers;
 mod call_options;

@@ -2,12 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use callgate_tests::{Workbench, demo_ticketing};
 use rexpect::process::Signal;
 use rexpect::session::PtySession;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::pty::{at_terminal, at_terminal_with};
 
@@ -131,8 +132,9 @@ fn arguments_are_changed_in_an_editor() {
     }
 }
 
-/// A program that gives one request this answer.
-fn webhook(answer: &'static str) -> String {
+/// A program that gives one request this answer: its URL, and the question.
+pub(crate) fn webhook(answer: &'static str) -> (String, Receiver<Value>) {
+    let (question, asked) = mpsc::channel();
     let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
@@ -152,6 +154,8 @@ fn webhook(answer: &'static str) -> String {
         }
         let mut body = vec![0; length];
         read.read_exact(&mut body).expect("the body");
+        let body = serde_json::from_slice(&body).expect("JSON");
+        question.send(body).expect("a test that waits");
         let length = answer.len();
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
@@ -160,7 +164,7 @@ fn webhook(answer: &'static str) -> String {
             .write_all(format!("{head}{answer}").as_bytes())
             .expect("the answer");
     });
-    format!("http://{address}/")
+    (format!("http://{address}/"), asked)
 }
 
 #[test]
@@ -173,10 +177,11 @@ fn webhook_answers_for_a_run_without_terminal() {
         ),
         (r#"{"answer":"ask"}"#, "was not called"),
     ] {
+        let (url, _asked) = webhook(answer);
         let bench = Workbench::with_config(json!({
             "mcpServers": { "ticketing": demo_ticketing() },
             "asking": { "ways": ["webhook"],
-                        "webhook": { "url": webhook(answer), "secret": "whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0" } },
+                        "webhook": { "url": url, "secret": "whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0" } },
         }));
         let script = "return await ticketing_createIssue({ title: 'A' })
             .then(() => 'made', (error) => error.message);";

@@ -31,8 +31,8 @@ pub use crate::workers::Workers;
 /// Questions as records, and the ways by which they are answered.
 pub mod asking {
     pub use crate::asking::{
-        Asking, AskingOptions, RecordedAsker, RunContext, Way, WebhookConfig, WebhookUrl,
-        choice_of, record_way,
+        AnswerLinks, Asking, AskingOptions, LinkAnswer, RecordedAsker, RunContext, Way,
+        WebhookConfig, WebhookUrl, choice_of, record_way,
     };
 }
 

@@ -356,7 +356,7 @@ async fn stdio_gate(
         let builder = setup::recorded(builder, recorder.as_ref(), Some(&loaded.config), "serve");
         anyhow::Ok(builder.workers(workers.clone()).build().await?)
     };
-    let recorded = setup::set_records(&records, &loaded.config, recorder.as_ref());
+    let recorded = setup::set_records(&records, &loaded.config, recorder.as_ref(), None);
     let (built, jail, _) = tokio::join!(built, setup::jail_line(&workers), recorded);
     print::err(&jail);
     match built {

@@ -112,9 +112,10 @@ async fn records(
     config: &Config,
     recorder: Option<&Arc<Recorder>>,
 ) -> Records {
+    let public_url = options.http.public_url.as_deref();
     let (records, has_operators) = (Records::default(), !options.operators.is_empty());
     if has_operators || config.asking.ways.is_some() {
-        let has_store = setup::set_records(&records, config, recorder).await;
+        let has_store = setup::set_records(&records, config, recorder, public_url).await;
         if has_operators && !has_store {
             print::warning(
                 "no question can wait for an operator, because the record of runs is off or cannot \

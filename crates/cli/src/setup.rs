@@ -241,13 +241,15 @@ pub async fn set_records(
     records: &Records,
     config: &Config,
     recorder: Option<&Arc<Recorder>>,
+    public_url: Option<&str>,
 ) -> bool {
     let opened = match recorder {
         Some(recorder) => recorder.opened().await,
         None => None,
     };
     let has_store = opened.is_some();
-    records.set(Arc::new(Asking::new(opened, config.asking.clone())));
+    let asking = Asking::new(opened, config.asking.clone()).public_url(public_url);
+    records.set(Arc::new(asking));
     has_store
 }
 

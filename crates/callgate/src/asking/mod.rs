@@ -3,6 +3,7 @@
 //! The first answer wins. With a store, a question is written before a way shows it, and other
 //! processes can answer it. Without a store, it is in this process alone.
 
+mod answer_links;
 mod open;
 mod options;
 mod record;
@@ -20,6 +21,7 @@ use callgate_store::{OpenStore, Store};
 use futures::future::BoxFuture;
 use tokio::time::timeout;
 
+pub use answer_links::{AnswerLinks, LinkAnswer};
 use open::OpenQuestion;
 pub use options::{AskingOptions, Way};
 pub use record::{RunContext, choice_of};
@@ -38,6 +40,7 @@ pub struct Asking {
     on_elsewhere: Option<OnElsewhere>,
     /// Made for the first run that has this way; `None` without one.
     webhook: OnceLock<Option<Arc<Webhook>>>,
+    links: Option<Arc<AnswerLinks>>,
 }
 
 type OnElsewhere = Box<dyn Fn(&str, &Reply) + Send + Sync>;
@@ -51,7 +54,20 @@ impl Asking {
             watch: Arc::default(),
             on_elsewhere: None,
             webhook: OnceLock::new(),
+            links: None,
         }
+    }
+
+    /// Gives each question to the webhook a link below this URL, where it can be answered later.
+    #[must_use]
+    pub fn public_url(mut self, url: Option<&str>) -> Self {
+        self.links = url.map(AnswerLinks::new);
+        self
+    }
+
+    /// The links of open questions, if there is a public URL.
+    pub fn links(&self) -> Option<&AnswerLinks> {
+        self.links.as_deref()
     }
 
     /// Calls `tell` with the function and the reply when a question is answered in a different

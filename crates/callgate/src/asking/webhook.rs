@@ -29,9 +29,11 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
+use super::answer_links::{AnswerLink, AnswerLinks, LinkAnswer};
 use super::options::Way;
 use super::webhook_config::{WebhookConfig, signing_key};
 use super::{Asking, RunContext};
+use crate::question_text::{Shown, question_text};
 
 /// The time limit of one request with its answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,6 +66,7 @@ impl Asking {
             webhook: Arc::clone(webhook.as_ref()?),
             run,
             expires: self.expires(),
+            links: self.links.clone(),
         };
         Some((Way::Webhook.name(), Arc::new(way)))
     }
@@ -74,6 +77,7 @@ struct WebhookOfRun {
     webhook: Arc<Webhook>,
     run: RunContext,
     expires: Duration,
+    links: Option<Arc<AnswerLinks>>,
 }
 
 impl Asker for WebhookOfRun {
@@ -83,8 +87,11 @@ impl Asker for WebhookOfRun {
             let expires = Timestamp::now().checked_add(self.expires);
             let expires = expires.unwrap_or(Timestamp::MAX);
             let with_arguments = self.webhook.config.arguments;
-            match message(&id, &self.run, expires, &question, with_arguments) {
-                Ok(body) => self.webhook.answer(&id, &body).await,
+            let link = self.links.as_ref();
+            let link = link.map(|links| links.add(shown(&self.run, &question, with_arguments)));
+            let url = link.as_ref().map(AnswerLink::url);
+            match message(&id, &self.run, expires, &question, with_arguments, url) {
+                Ok(body) => self.webhook.answer(&id, &body, link).await,
                 Err(error) => self
                     .webhook
                     .pass_on(&format!("the question is not JSON: {error}")),
@@ -107,8 +114,9 @@ impl Webhook {
         })
     }
 
-    /// Posts a question until there is an answer other than `later`.
-    async fn answer(&self, id: &str, body: &str) -> Reply {
+    /// Posts a question until there is an answer other than `later`. A question with a link is posted
+    /// once, and then answered there.
+    async fn answer(&self, id: &str, body: &str, mut link: Option<AnswerLink>) -> Reply {
         loop {
             let said = match self.post(id, body).await {
                 Ok(said) => said,
@@ -118,7 +126,10 @@ impl Webhook {
                 Choice::Allow => return reply(Answer::Once, None),
                 Choice::Deny => return reply(Answer::Deny, said.reason),
                 Choice::Ask => return Answer::NoAsker.into(),
-                Choice::Later => tokio::time::sleep(self.config.poll).await,
+                Choice::Later => match &mut link {
+                    Some(link) => return by_link(link.answered().await),
+                    None => tokio::time::sleep(self.config.poll).await,
+                },
             }
         }
     }
@@ -175,6 +186,17 @@ fn sign(key: &Hmac<Sha256>, id: &str, timestamp: i64, body: &str) -> String {
     format!("v1,{}", BASE64_STANDARD.encode(code))
 }
 
+/// The reply of an answer at the link.
+fn by_link(answer: Option<LinkAnswer>) -> Reply {
+    let mut reply = match answer {
+        Some(LinkAnswer { allows: true, .. }) => reply(Answer::Once, None),
+        Some(denial) => reply(Answer::Deny, denial.reason),
+        None => return Answer::Failed.into(),
+    };
+    reply.by = Some("link of the webhook".to_owned());
+    reply
+}
+
 /// A reply of the program. The reason is for the script.
 fn reply(answer: Answer, reason: Option<String>) -> Reply {
     let name = Way::Webhook.name().to_owned();
@@ -211,6 +233,7 @@ fn message(
     expires: Timestamp,
     question: &Question,
     with_arguments: bool,
+    answer_url: Option<String>,
 ) -> serde_json::Result<String> {
     let arguments = question.arguments.as_str();
     let line = question.line.as_ref().map(|line| {
@@ -240,6 +263,7 @@ fn message(
             "line": line,
             "flows": question.flow_records(),
             "done": done.collect::<Vec<_>>(),
+            "answerUrl": answer_url,
             "answers": ["allow", "deny", "ask", "later"],
             "expires": expires.to_string(),
             "argumentsHash": {
@@ -249,6 +273,20 @@ fn message(
         }),
         arguments: sent.transpose()?,
     })
+}
+
+/// A question as text for the person who opens its link.
+fn shown(run: &RunContext, question: &Question, with_arguments: bool) -> String {
+    let text = if with_arguments {
+        question_text(question, Shown::Whole, None)
+    } else {
+        let (tool, server) = (&question.tool, &question.server);
+        let text = format!("{tool:?} of server {server:?} {}", question.reason());
+        one_line(&text, usize::MAX)
+    };
+    let user = Some(&run.user).filter(|user| !user.is_empty());
+    let user = user.map(|user| format!(" of {}", one_line(user, usize::MAX)));
+    format!("run {}{}\n{text}", run.id, user.unwrap_or_default())
 }
 
 /// A question, and its arguments as they would be sent.

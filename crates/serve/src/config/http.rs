@@ -39,6 +39,10 @@ pub struct HttpConfig {
     pub bearer: Vec<(String, Source)>,
     /// The access tokens that are accepted. Default: none.
     pub oauth: Option<ResourceConfig>,
+    /// The URL of this server for other machines, without `/mcp`. With it, a question to the webhook
+    /// has a link that answers it. Default: none.
+    #[serde(deserialize_with = "public_url")]
+    pub public_url: Option<String>,
     /// The largest body of a request. Default: `4MiB`.
     #[serde(deserialize_with = "Size::deserialize")]
     #[schemars(with = "Size")]
@@ -70,6 +74,7 @@ impl Default for HttpConfig {
             allowed_origins: Vec::new(),
             bearer: Vec::new(),
             oauth: None,
+            public_url: None,
             max_body: 4 << 20,
             request_time: Duration::from_secs(30),
             rate: RateConfig::default(),
@@ -197,6 +202,10 @@ where
         ));
     }
     Ok(text.into())
+}
+
+fn public_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    secure_url(deserializer).map(Some)
 }
 
 fn algorithm(text: &str) -> Result<String, InvalidValue> {

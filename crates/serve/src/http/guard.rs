@@ -63,10 +63,10 @@ impl Guard {
             .oauth
             .as_ref()
             .and_then(|oauth| oauth.resource.as_ref());
-        let resource = resource.and_then(|url| Url::parse(url).ok());
-        if let Some(name) = resource.as_ref().and_then(Url::host_str) {
-            hosts.push(any_port(name.to_ascii_lowercase()));
-        }
+        let urls = resource.into_iter().chain(&config.public_url);
+        let urls: Vec<Url> = urls.filter_map(|url| Url::parse(url).ok()).collect();
+        let names = urls.iter().filter_map(Url::host_str);
+        hosts.extend(names.map(|name| any_port(name.to_ascii_lowercase())));
         hosts.extend(config.allowed_hosts.iter().filter_map(|text| name(text)));
         Self {
             hosts,

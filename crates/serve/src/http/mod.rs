@@ -5,6 +5,7 @@
 //! sessions for each. The paths of [`operators`] have a door of their own.
 
 mod accept;
+mod answer_link;
 mod auth;
 mod bearer;
 mod body;
@@ -144,11 +145,16 @@ fn router(door: Arc<Door>) -> Router {
         .route("/mcp", any(mcp::answer))
         .merge(rest::routes())
         .layer(from_fn_with_state(Arc::clone(&door), door::admit));
+    let mut links = Router::new();
+    if door.config.public_url.is_some() {
+        links = answer_link::routes();
+    }
     let guarded = Router::new()
         .route(METADATA_PATH, get(door::metadata))
         .route(&format!("{METADATA_PATH}/{{*path}}"), get(door::metadata))
         .merge(behind)
         .merge(admin)
+        .merge(links)
         .fallback(door::nowhere)
         .method_not_allowed_fallback(door::wrong_method)
         .layer(from_fn_with_state(Arc::clone(&door), door::guard))

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use callgate::faces::OneAtATime;
-use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way};
+use callgate::faces::asking::{AnswerLinks, Asking, RecordedAsker, RunContext, Way};
 use callgate::question::Reply;
 use callgate::{Asker, Question};
 use callgate_store::Store;
@@ -37,6 +37,11 @@ impl Records {
     pub(crate) fn own_runs(&self) -> bool {
         self.asking()
             .is_some_and(|asking| asking.options().own_runs)
+    }
+
+    /// The links that answer questions.
+    pub(crate) fn links(&self) -> Option<&AnswerLinks> {
+        self.asking()?.links()
     }
 
     fn asking(&self) -> Option<&Arc<Asking>> {

@@ -54,7 +54,7 @@ impl Program {
     /// Answers a question that waits for a response as long as `limit`.
     async fn answer(&self, secret: &str, limit: Duration) -> Reply {
         let webhook = Webhook::new(&config(&self.url, secret), limit).expect("a client");
-        webhook.answer("q-7", "{\"id\":\"q-7\"}").await
+        webhook.answer("q-7", "{\"id\":\"q-7\"}", None).await
     }
 
     /// The number of requests so far. Each has a valid signature and the question's id.
@@ -205,10 +205,8 @@ async fn slow_or_unreachable_program_passes_question_on() {
     let address = listener.and_then(|listener| listener.local_addr());
     let url = format!("http://{}/", address.expect("a port"));
     let webhook = Webhook::new(&config(&url, SECRET), LONG).expect("a client");
-    assert_eq!(
-        webhook.answer("q-8", "{}").await,
-        Reply::from(Answer::Failed)
-    );
+    let reply = webhook.answer("q-8", "{}", None).await;
+    assert_eq!(reply, Reply::from(Answer::Failed));
 }
 
 #[tokio::test]
@@ -222,7 +220,7 @@ async fn without_a_key_nothing_is_sent() {
     config.secret = Source::command(["false"]);
     let webhook = Webhook::new(&config, LONG).expect("a client");
     assert_eq!(
-        webhook.answer("q-9", "{}").await,
+        webhook.answer("q-9", "{}", None).await,
         Reply::from(Answer::Failed)
     );
     assert_eq!(program.requests(), 0);
@@ -297,6 +295,7 @@ async fn a_question_is_sent_with_its_circumstances() {
             "line": null,
             "flows": [],
             "done": [],
+            "answerUrl": null,
             "answers": ["allow", "deny", "ask", "later"],
             "expires": null,
             "argumentsHash": { "bytes": arguments.len(), "sha256": hash },
@@ -314,7 +313,7 @@ fn arguments_are_sent_as_they_are_written() {
     for arguments in [r#"{"id":18446744073709551616000}"#, r#"{"at":1.50}"#] {
         let question = Question::of_call("mail", "send", arguments);
         let run = RunContext::default();
-        let body = message("q-7", &run, Timestamp::MAX, &question, true).expect("JSON");
+        let body = message("q-7", &run, Timestamp::MAX, &question, true, None).expect("JSON");
         assert!(
             body.contains(&format!("\"arguments\":{arguments}")),
             "{body}"
