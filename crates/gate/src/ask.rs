@@ -1,6 +1,6 @@
 //! Questions about calls, and their answers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_policy::flow::{Finding, FlowRecord};
@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use crate::grant_store::GrantStoreError;
+use crate::ledger::new_id;
 
 /// The pause before a question that waited for its turn: the answer before it may cover its call.
 const AFTER_ANSWER: Duration = Duration::from_millis(100);
@@ -18,9 +19,9 @@ const AFTER_ANSWER: Duration = Duration::from_millis(100);
 /// Answers questions about calls, such as a person at a terminal.
 pub trait Asker: Send + Sync {
     /// Asks about one call. A run asks about all calls that wait for approval at once; an asker
-    /// that can show one question at a time makes the others wait. The future must not block its thread, which also runs the run and its limits. It is dropped without an answer
-    /// when the run or the call ends first, and when the answer to a different question covers
-    /// the call.
+    /// that can show one question at a time makes the others wait. The future must not block its
+    /// thread, which also runs the run and its limits. It is dropped without an answer when the run
+    /// or the call ends first, and when the answer to a different question covers the call.
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply>;
 
     /// Learns if the grant of an [`Answer::Always`] for this function was kept in its place. By
@@ -114,6 +115,9 @@ where
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Question {
+    /// The id in records and at other programs.
+    #[doc(hidden)]
+    pub id: String,
     /// The generated function name.
     pub function: String,
     /// The server's name.
@@ -154,6 +158,10 @@ pub struct Question {
     pub changed: Option<Changed>,
     /// The place that keeps [`Answer::Always`]; without a place it lasts for the session.
     pub keeps_in: Option<String>,
+    /// The answer to a different question, if it covers this call. It is set before the future of
+    /// [`Asker::ask`] is dropped.
+    #[doc(hidden)]
+    pub covered_by: Arc<OnceLock<Reply>>,
 }
 
 impl Question {
@@ -161,6 +169,7 @@ impl Question {
     #[doc(hidden)]
     pub fn of_call(server: &str, tool: &str, arguments: &str) -> Self {
         Self {
+            id: new_id('q'),
             function: format!("{server}_{tool}"),
             server: server.to_owned(),
             tool: tool.to_owned(),
@@ -179,6 +188,7 @@ impl Question {
             done: Vec::new(),
             changed: None,
             keeps_in: None,
+            covered_by: Arc::default(),
         }
     }
 

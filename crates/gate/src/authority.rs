@@ -16,7 +16,7 @@ use crate::arguments::{Arguments, schema_problem};
 use crate::ask::{About, Answer, Asker, Changed, Question, Reply, ScriptLine};
 use crate::flows::Flows;
 use crate::grant_store::{Definitions, GrantStore};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, new_id};
 use crate::open_question::{OpenQuestion, OpenQuestions};
 use crate::pending_call::PendingCall;
 use crate::review::Reviewers;
@@ -160,6 +160,7 @@ impl Authority {
         };
         let question = self.question(call, review, &decision, ledger);
         let about = question.about.clone();
+        let covered_by = Arc::clone(&question.covered_by);
         let mut asked = asker.ask(question);
         let waiting = self.approvals.ask();
         let mut reply = loop {
@@ -168,6 +169,9 @@ impl Authority {
                 reply = &mut asked => break reply,
                 () = open.others() => {
                     if let Some(ruling) = self.covered(call, review, &decision, &open) {
+                        if let Some(reply) = ruling.reply() {
+                            let _ = covered_by.set(reply);
+                        }
                         return ruling;
                     }
                 }
@@ -202,6 +206,10 @@ impl Authority {
         open: &OpenQuestion<'_>,
     ) -> Option<Ruling> {
         let turn = open.turn();
+        let refused = turn.refused(Ruling::by_rules(decision.clone()));
+        if refused.is_some() {
+            return refused;
+        }
         let anew = match &decision.because {
             // The call itself is allowed, and its use is counted already.
             Because::Flow(_) | Because::Reviewer(_) => match self.about_data(call, review) {
@@ -215,15 +223,11 @@ impl Authority {
             _ => self.decision(call, review),
         };
         let is_unsent = matches!(anew.because, Because::Unsent(_));
-        let ruling = Ruling::by_rules(anew);
-        if ruling.decision.verdict == Verdict::Ask && !is_unsent {
-            return turn.refused(ruling);
+        if anew.verdict == Verdict::Ask && !is_unsent {
+            return None;
         }
-        let ruling = turn.covered(ruling);
-        if ruling.decision.verdict == Verdict::Ask && !ruling.allows() {
-            return turn.refused(ruling);
-        }
-        Some(ruling)
+        let ruling = turn.covered(Ruling::by_rules(anew));
+        (ruling.decision.verdict != Verdict::Ask || ruling.allows()).then_some(ruling)
     }
 
     /// Applies the answer to a call's question, unless the call was refused meanwhile.
@@ -353,6 +357,7 @@ impl Authority {
             })
         };
         Question {
+            id: new_id('q'),
             function: tool.function.clone(),
             server: definition.server.clone(),
             tool: definition.name.clone(),
@@ -371,6 +376,7 @@ impl Authority {
             changed: Changed::of(decision, Some(now), find).or_else(changed_since_answer),
             flows: call.flows.clone(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
+            covered_by: Arc::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use crate::arguments::Arguments;
 use crate::authority::Authority;
 use crate::dry_run::{Answered, DryRun, Withheld, WithheldCalls, made_up};
 use crate::error::{CallError, CallErrorKind, code};
@@ -36,6 +37,14 @@ pub struct Dispatcher {
     withheld: Mutex<WithheldCalls>,
     caller: Option<Arc<dyn Caller>>,
     audience: Audience,
+}
+
+/// The second question about a call that was allowed and not sent.
+struct Again {
+    /// The tool as its server lists it now.
+    tool: Tool,
+    /// The reason, unless the change of the tool is one.
+    reason: Option<String>,
 }
 
 impl Dispatcher {
@@ -75,11 +84,17 @@ impl Dispatcher {
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let mut again: Option<(Tool, Option<String>)> = None;
+        let mut again: Option<Again> = None;
+        // The arguments of the first answer in place of the script's.
+        let mut edited: Option<Arguments> = None;
         loop {
-            let tool = again.as_ref().map_or(tool, |(tool, _)| tool);
+            let tool = again.as_ref().map_or(tool, |again| &again.tool);
             let mut entry = self.ledger.open(tool, &arguments, options.line)?;
-            let arguments = entry.parse(&arguments, "arguments")?;
+            let mut arguments = entry.parse(&arguments, "arguments")?;
+            if let Some(edited) = edited.take() {
+                entry.edited(&edited);
+                arguments = edited;
+            }
             let is_trusted = self.servers.is_trusted(&tool.definition.server);
             let dry_run = self.dry_run.as_deref();
             let mut call = PendingCall {
@@ -90,7 +105,7 @@ impl Dispatcher {
                 line: options.line,
                 is_trusted,
                 is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
-                unsent: again.as_ref().and_then(|(_, reason)| reason.as_deref()),
+                unsent: again.as_ref().and_then(|again| again.reason.as_deref()),
             };
             let ruling = self.decide(&mut call, &mut entry).await;
             if let Some(answer) = self.answer_in_dry_run(&call, &mut entry, &ruling) {
@@ -114,20 +129,21 @@ impl Dispatcher {
                 Err(failure) if may_ask_again && !failure.sent => failure,
                 answer => return self.finish(&call, entry, answer, &options).await,
             };
-            again = Some(self.ask_again(&call, entry, failure, &options).await?);
+            let next = self.ask_again(&call, entry, failure, &options).await?;
+            edited = ruling.details.is_edited.then_some(call.arguments);
+            again = Some(next);
         }
     }
 
-    /// Closes the line of a call that was not sent. Returns the tool as its server lists it now, and
-    /// the reason for a second question unless the change of the tool is one. The error: it is not
-    /// listed, or a reviewer withholds the failure.
+    /// Closes the line of a call that was not sent, for a second question about it. The error: its
+    /// server does not list the tool now, or a reviewer withholds the failure.
     async fn ask_again(
         &self,
         call: &PendingCall<'_>,
         entry: OpenLine,
         failure: CallFailure,
         options: &CallOptions,
-    ) -> Result<(Tool, Option<String>), CallError> {
+    ) -> Result<Again, CallError> {
         let has_changed = failure.kind == FailureKind::ToolChanged;
         let error = self.fail(call, entry, failure, options).await;
         let (server, name) = (&call.tool.definition.server, &call.tool.definition.name);
@@ -139,7 +155,11 @@ impl Dispatcher {
                     definition: Arc::new(definition),
                     ..call.tool.clone()
                 };
-                Ok((tool, Some(message.clone()).filter(|_| !has_changed)))
+                let lines: Vec<&str> = message.lines().map(str::trim).collect();
+                Ok(Again {
+                    tool,
+                    reason: (!has_changed).then(|| lines.join(" ")),
+                })
             }
             _ => Err(error),
         }

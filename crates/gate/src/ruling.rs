@@ -95,6 +95,15 @@ impl Ruling {
         answer.is_some_and(Answer::allows)
     }
 
+    /// The answer that decided, with its details.
+    pub(crate) fn reply(&self) -> Option<Reply> {
+        let mut reply = Reply::from(self.answer?);
+        reply.reason.clone_from(&self.details.reason);
+        reply.by.clone_from(&self.details.by);
+        reply.via.clone_from(&self.details.via);
+        Some(reply)
+    }
+
     /// The rule for calls that decided, or that made the asker be asked; `None` if no rule matched.
     pub fn rule(&self) -> Option<&Rule> {
         if let Some(rule) = &self.decision.asked_by {

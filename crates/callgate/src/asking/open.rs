@@ -1,14 +1,13 @@
 //! A question that is open in the store.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use callgate_gate::{Answer, Question, Reply};
-use callgate_store::{Access, OpenStore, StoreError, StoreErrorKind};
+use callgate_store::{Access, OpenStore, Settled, Store, StoreError, StoreErrorKind};
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 use super::Asking;
 use super::record::{self, RunContext};
@@ -26,6 +25,8 @@ pub(super) struct OpenQuestion {
     /// True once nothing waits for an answer.
     is_over: Arc<AtomicBool>,
     is_closed: bool,
+    /// The answer to a different question, if it covers this call.
+    covered_by: Arc<OnceLock<Reply>>,
 }
 
 impl OpenQuestion {
@@ -36,9 +37,7 @@ impl OpenQuestion {
         run: &RunContext,
         question: &Question,
     ) -> Option<Self> {
-        let mut id = Uuid::new_v4().simple().to_string();
-        id.truncate(16);
-        id.insert_str(0, "q-");
+        let id = question.id.clone();
         let mut open = Self {
             asking: Arc::clone(asking),
             store: Arc::clone(store),
@@ -46,6 +45,7 @@ impl OpenQuestion {
             answered: asking.watch.add(&store.store, &id),
             is_over: Arc::default(),
             is_closed: false,
+            covered_by: Arc::clone(&question.covered_by),
             id: id.clone(),
         };
         let (expires, is_over) = (asking.expires(), Arc::clone(&open.is_over));
@@ -89,14 +89,17 @@ impl OpenQuestion {
             if given.answer == Answer::Late {
                 store.expire_questions(access, now)?;
             }
-            let settled = match record::of_reply(store, &run, &given)? {
-                Some(answer) => store.answer_question(access, &id, &answer)?,
-                None => store.withdraw_question(&run.user, &id, WITHDRAWN, now)?,
-            };
+            let settled = close(store, &run, &id, Some(&given))?;
             let first = record::reply(store, &settled.question);
             Ok((!settled.is_first).then_some(first))
         };
-        match self.in_store(settle).await {
+        let mut settled = self.in_store(settle.clone()).await;
+        let is_locked = |error: &StoreError| error.kind() == StoreErrorKind::Locked;
+        if settled.as_ref().is_err_and(is_locked) {
+            // A different process may have refused the call.
+            settled = self.in_store(settle).await;
+        }
+        match settled {
             Ok(first) => {
                 self.is_closed = true;
                 let is_elsewhere = first.is_some();
@@ -131,16 +134,34 @@ impl Drop for OpenQuestion {
             return;
         }
         let store = Arc::clone(&self.store.store);
-        let (user, id) = (self.run.user.clone(), self.id.clone());
-        let withdraw = move || {
-            let withdrawn = store.withdraw_question(&user, &id, WITHDRAWN, Timestamp::now());
-            if let Err(error) = withdrawn {
-                tracing::debug!(%error, "a question is not withdrawn");
+        let (run, id) = (self.run.clone(), self.id.clone());
+        let covered_by = Arc::clone(&self.covered_by);
+        let close = move || {
+            let covered_by = covered_by.get();
+            if let Err(error) = close(&*store, &run, &id, covered_by) {
+                tracing::warn!("a question stays open in the store: {error}");
             }
         };
         match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(withdraw)),
-            Err(_) => withdraw(),
+            Ok(runtime) => drop(runtime.spawn_blocking(close)),
+            Err(_) => close(),
         }
+    }
+}
+
+/// Closes a question that nothing waits for: with the answer that covers its call, or without one.
+fn close(
+    store: &dyn Store,
+    run: &RunContext,
+    id: &str,
+    covered_by: Option<&Reply>,
+) -> Result<Settled, StoreError> {
+    let answer = match covered_by {
+        Some(reply) => record::of_reply(store, run, reply)?,
+        None => None,
+    };
+    match answer {
+        Some(answer) => store.answer_question(Access::User(&run.user), id, &answer),
+        None => store.withdraw_question(&run.user, id, WITHDRAWN, Timestamp::now()),
     }
 }

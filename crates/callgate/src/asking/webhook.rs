@@ -15,6 +15,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use callgate_auth::is_loopback;
 use callgate_gate::{Answer, Asker, Question, Reply};
+use callgate_policy::Because;
 use callgate_text::one_line;
 use futures::future::BoxFuture;
 use hmac::{Hmac, Mac as _};
@@ -27,7 +28,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
-use uuid::Uuid;
 
 use super::answer_links::{AnswerLink, AnswerLinks, LinkAnswer};
 use super::options::Way;
@@ -83,15 +83,14 @@ struct WebhookOfRun {
 impl Asker for WebhookOfRun {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
-            let id = format!("q-{}", Uuid::new_v4().simple());
             let expires = Timestamp::now().checked_add(self.expires);
             let expires = expires.unwrap_or(Timestamp::MAX);
             let with_arguments = self.webhook.config.arguments;
             let link = self.links.as_ref();
             let link = link.map(|links| links.add(shown(&self.run, &question, with_arguments)));
             let url = link.as_ref().map(AnswerLink::url);
-            match message(&id, &self.run, expires, &question, with_arguments, url) {
-                Ok(body) => self.webhook.answer(&id, &body, link).await,
+            match message(&self.run, expires, &question, with_arguments, url) {
+                Ok(body) => self.webhook.answer(&question.id, &body, link).await,
                 Err(error) => self
                     .webhook
                     .pass_on(&format!("the question is not JSON: {error}")),
@@ -115,10 +114,15 @@ impl Webhook {
     }
 
     /// Posts a question until there is an answer other than `later`. A question with a link is posted
-    /// once, and then answered there.
+    /// once. An answer at the link counts before that of the program.
     async fn answer(&self, id: &str, body: &str, mut link: Option<AnswerLink>) -> Reply {
         loop {
-            let said = match self.post(id, body).await {
+            let posted = tokio::select! {
+                biased;
+                Some(answer) = at_link(&mut link) => return by_link(answer),
+                posted = self.post(id, body) => posted,
+            };
+            let said = match posted {
                 Ok(said) => said,
                 Err(fault) => return self.pass_on(&fault),
             };
@@ -126,8 +130,8 @@ impl Webhook {
                 Choice::Allow => return reply(Answer::Once, None),
                 Choice::Deny => return reply(Answer::Deny, said.reason),
                 Choice::Ask => return Answer::NoAsker.into(),
-                Choice::Later => match &mut link {
-                    Some(link) => return by_link(link.answered().await),
+                Choice::Later => match at_link(&mut link).await {
+                    Some(answer) => return by_link(answer),
                     None => tokio::time::sleep(self.config.poll).await,
                 },
             }
@@ -186,12 +190,17 @@ fn sign(key: &Hmac<Sha256>, id: &str, timestamp: i64, body: &str) -> String {
     format!("v1,{}", BASE64_STANDARD.encode(code))
 }
 
+/// Waits for an answer at the link; `None` without a link.
+async fn at_link(link: &mut Option<AnswerLink>) -> Option<LinkAnswer> {
+    link.as_mut()?.answered().await
+}
+
 /// The reply of an answer at the link.
-fn by_link(answer: Option<LinkAnswer>) -> Reply {
-    let mut reply = match answer {
-        Some(LinkAnswer { allows: true, .. }) => reply(Answer::Once, None),
-        Some(denial) => reply(Answer::Deny, denial.reason),
-        None => return Answer::Failed.into(),
+fn by_link(answer: LinkAnswer) -> Reply {
+    let mut reply = if answer.allows {
+        reply(Answer::Once, None)
+    } else {
+        reply(Answer::Deny, answer.reason)
     };
     reply.by = Some("link of the webhook".to_owned());
     reply
@@ -228,7 +237,6 @@ enum Choice {
 /// The body of a request, which `docs/webhook.md` describes. Without the arguments, it has no text of
 /// the script's line, which may repeat them.
 fn message(
-    id: &str,
     run: &RunContext,
     expires: Timestamp,
     question: &Question,
@@ -252,14 +260,14 @@ fn message(
     serde_json::to_string(&Message {
         question: json!({
             "type": "question",
-            "id": id,
+            "id": question.id,
             "run": run.id,
             "user": run.user,
             "client": run.client,
             "function": question.function,
             "server": question.server,
             "tool": question.tool,
-            "reason": question.reason(),
+            "reason": reason(question, with_arguments),
             "line": line,
             "flows": question.flow_records(),
             "done": done.collect::<Vec<_>>(),
@@ -275,13 +283,24 @@ fn message(
     })
 }
 
+/// The reason for a question. That of a call that could not be sent may quote its server.
+fn reason(question: &Question, with_arguments: bool) -> String {
+    match question.decision.because {
+        Because::Unsent(_) if !with_arguments => {
+            "needs approval again: it was allowed, but not sent".to_owned()
+        }
+        _ => question.reason(),
+    }
+}
+
 /// A question as text for the person who opens its link.
 fn shown(run: &RunContext, question: &Question, with_arguments: bool) -> String {
     let text = if with_arguments {
         question_text(question, Shown::Whole, None)
     } else {
         let (tool, server) = (&question.tool, &question.server);
-        let text = format!("{tool:?} of server {server:?} {}", question.reason());
+        let reason = reason(question, with_arguments);
+        let text = format!("{tool:?} of server {server:?} {reason}");
         one_line(&text, usize::MAX)
     };
     let user = Some(&run.user).filter(|user| !user.is_empty());

@@ -64,9 +64,14 @@ struct RunEnd {
 
 /// A new id for a run: `r-` and 64 random bits in hexadecimal.
 pub fn run_id() -> String {
+    new_id('r')
+}
+
+/// A new id for a record of this kind.
+pub(crate) fn new_id(kind: char) -> String {
     // A UUID has fixed bits in each half, at different places.
     let (one, other) = Uuid::new_v4().as_u64_pair();
-    format!("r-{:016x}", one ^ other)
+    format!("{kind}-{:016x}", one ^ other)
 }
 
 impl Ledger {

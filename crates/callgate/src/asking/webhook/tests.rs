@@ -313,7 +313,7 @@ fn arguments_are_sent_as_they_are_written() {
     for arguments in [r#"{"id":18446744073709551616000}"#, r#"{"at":1.50}"#] {
         let question = Question::of_call("mail", "send", arguments);
         let run = RunContext::default();
-        let body = message("q-7", &run, Timestamp::MAX, &question, true, None).expect("JSON");
+        let body = message(&run, Timestamp::MAX, &question, true, None).expect("JSON");
         assert!(
             body.contains(&format!("\"arguments\":{arguments}")),
             "{body}"
