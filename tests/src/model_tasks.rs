@@ -24,10 +24,6 @@ pub struct Done {
     pub look_ups: usize,
     /// Calls that were answered with an error.
     pub failed: usize,
-    /// Bytes of the answers' texts.
-    pub to_model: usize,
-    /// Bytes of the calls' arguments.
-    pub from_model: usize,
     /// The answers.
     pub text: String,
     /// The outcomes of calls to servers, except `ok`, as a JSON array.
@@ -140,16 +136,10 @@ impl Model {
     fn call(&mut self, tool: &str, arguments: &Value, done: &mut Done) -> Result<()> {
         let folder = self.bench.path().canonicalize()?.join("shop");
         let arguments = arguments.to_string();
-        let mut arguments = arguments.replace("@folder", &folder.to_string_lossy());
-        // Earlier programs doubled the server's name.
-        if self.known.contains("git_git_") && tool != "search_tools" {
-            arguments = arguments.replace("git_", "git_git_");
-        }
+        let arguments = arguments.replace("@folder", &folder.to_string_lossy());
         let (text, is_error) = self.host.call(tool, &serde_json::from_str(&arguments)?)?;
         done.calls += 1;
         done.failed += usize::from(is_error);
-        done.from_model += arguments.len();
-        done.to_model += text.len();
         done.text += &text;
         self.known += &text;
         Ok(())

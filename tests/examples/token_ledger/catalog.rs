@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, model_tasks};
 use serde_json::{Map, Value, json};
 
 use crate::Fallible;
@@ -91,6 +91,15 @@ impl Catalog {
             return Err(format!("the corpus has {count} tools for models, not {size}").into());
         }
         Self::of_servers(&chosen)
+    }
+
+    /// The five servers of `fixtures/tasks`.
+    pub fn of_real_servers() -> Fallible<Self> {
+        Ok(Self {
+            size: 51,
+            servers: 5,
+            bench: model_tasks::bench()?,
+        })
     }
 
     /// All tools of these servers.

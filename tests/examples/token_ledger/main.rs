@@ -1,12 +1,10 @@
 //! A model's input and output, in tokens: for catalogs of several sizes, before the first
-//! turn, and for five tasks in each mode of `callgate serve`; and in bytes,
-//! for the tasks of `fixtures/tasks`. `CALLGATE_BENCH_PROGRAM` names a different `callgate`.
+//! turn, and for five tasks in each mode of `callgate serve`. `CALLGATE_BENCH_PROGRAM` names a
+//! different `callgate`.
 //!
 //! `token_ledger CORPUS` prints tables. CORPUS is a folder with a `tools/list` result
 //! for each server, `SERVER.json`, as `cargo xtask corpus` makes it. Each task is
 //! really done in each mode; the tools answer what `answers` says.
-//!
-//! `token_ledger` prints the table of `fixtures/tasks` alone.
 //!
 //! `token_ledger --replay FILE` is a server with the tools of a file.
 
@@ -15,7 +13,6 @@
 mod answers;
 mod catalog;
 mod meter;
-mod model;
 mod session;
 mod tasks;
 
@@ -46,8 +43,7 @@ fn main() -> Fallible<()> {
             Ok(stand_in::serve(&list["tools"], answers::answer)?)
         }
         [corpus] => measure(Path::new(corpus)),
-        [] => model::measure(),
-        _ => Err("usage: token_ledger [CORPUS]".into()),
+        _ => Err("usage: token_ledger CORPUS".into()),
     }
 }
 
@@ -89,7 +85,10 @@ fn print_starts(all: &Tools) -> Fallible<()> {
     println!("|---:|---:|---:|---:|---:|");
     let github = all.iter().filter(|(name, _)| *name == "github");
     let github = github.map(|(name, tools)| (name.clone(), tools.clone()));
-    let mut catalogs = vec![model::catalog()?, Catalog::of_servers(&github.collect())?];
+    let mut catalogs = vec![
+        Catalog::of_real_servers()?,
+        Catalog::of_servers(&github.collect())?,
+    ];
     for size in SIZES {
         catalogs.push(Catalog::of(all, size)?);
     }
