@@ -9,9 +9,6 @@ use callgate_text::is_invisible;
 /// no invisible characters, at most `limit` bytes. The flag is true if the text was cut.
 pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
     let plain = |byte: u8| (b' '..0x7f).contains(&byte);
-    if text.len() <= limit && text.bytes().all(plain) {
-        return (inert(text.trim().to_owned()), false);
-    }
     let mut clean = String::with_capacity(text.len().min(limit) + 4);
     let mut blank_lines = 0;
     for line in text.split(ends_line) {
@@ -89,12 +86,6 @@ pub(crate) fn push_property_key(name: &str, text: &mut String) {
 /// Writes a string literal in double quotes.
 pub(crate) fn push_string_literal(string: &str, text: &mut String) {
     text.push('"');
-    let plain = |b: u8| (b' '..0x7f).contains(&b) && !matches!(b, b'"' | b'\\');
-    if string.bytes().all(plain) {
-        text.push_str(string);
-        text.push('"');
-        return;
-    }
     for character in string.chars() {
         match character {
             '"' => text.push_str("\\\""),

@@ -13,16 +13,6 @@ use crate::degradation::Reason;
 use crate::ir::{Additional, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
 
-/// The keywords lowered here, `oneOf` apart.
-const CONDITIONS: [&str; 7] = [
-    "not",
-    "if",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-];
 /// The maximum number of conditions on one instance. Each doubles TypeScript's work.
 const MAX_CONDITIONS: usize = 8;
 /// The maximum number of branches of a `oneOf` that exclude the properties of other branches.
@@ -32,13 +22,6 @@ impl<'a> Lowering<'a, '_> {
     /// The constraints of a schema's conditional keywords, each as a type.
     pub(super) fn conditions(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Vec<Type> {
         let mut parts = Vec::new();
-        // Most schemas have none, and there are many schemas.
-        if !map
-            .keys()
-            .any(|keyword| CONDITIONS.contains(&keyword.as_str()))
-        {
-            return parts;
-        }
         if let Some(schema) = map.get("not") {
             let ty = self.negation(schema, kinds);
             if ty == Type::Unknown {
@@ -46,8 +29,10 @@ impl<'a> Lowering<'a, '_> {
             }
             parts.push(ty);
         }
-        if map.contains_key("if") && self.dialect != Dialect::Old {
-            let ty = self.choice(map, kinds);
+        if let Some(condition) = map.get("if")
+            && self.dialect != Dialect::Old
+        {
+            let ty = self.choice(condition, map, kinds);
             if ty == Type::Unknown && (map.contains_key("then") || map.contains_key("else")) {
                 self.degrade(Reason::Inexpressible { keyword: "if" });
             }
@@ -86,10 +71,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// `if` with `then` and `else`: an instance fits `if` and `then`, or `else` and not `if`.
-    fn choice(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
-        let Some(condition) = map.get("if") else {
-            return Type::Unknown;
-        };
+    fn choice(&mut self, condition: &'a Value, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
         if !self.one_more_condition() {
             return Type::Unknown;
         }
@@ -233,11 +215,13 @@ impl<'a> Lowering<'a, '_> {
             ("unevaluatedProperties", "additionalProperties"),
             ("unevaluatedItems", "items"),
         ] {
+            let Some(value) = map.get(keyword) else {
+                continue;
+            };
             // TypeScript refuses keys that no schema lists in any case.
-            let closed = keyword == "unevaluatedProperties"
-                && map.get(keyword).is_some_and(|value| value.is_boolean());
+            let closed = keyword == "unevaluatedProperties" && value.is_boolean();
             let looked_into = !has_applicators(map) || map.contains_key(before);
-            if map.contains_key(keyword) && !looked_into && !closed {
+            if !looked_into && !closed {
                 self.degrade(Reason::Inexpressible { keyword });
             }
         }

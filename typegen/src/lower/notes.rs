@@ -23,47 +23,6 @@ const MAX_COMMENT: usize = 4_000;
 /// Bytes of the short facts of a property.
 const MAX_FACTS: usize = 80;
 
-/// Keywords that become notes.
-const NOTED: &[&str] = &[
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    "format",
-    "contentEncoding",
-    "contentMediaType",
-    "uniqueItems",
-    "pattern",
-    "enum",
-    "dependentRequired",
-    "dependencies",
-    "default",
-    "examples",
-    "example",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-];
-/// Keywords with schemas in them that have no comment of their own.
-const PARTS: &[&str] = &[
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "additionalProperties",
-    "propertyNames",
-    "patternProperties",
-];
-
 impl<'a> Lowering<'a, '_> {
     /// The comment on a schema at `keys` from the present place, if there is anything to say. A
     /// title that only repeats `name` is left out.
@@ -150,15 +109,8 @@ impl<'a> Lowering<'a, '_> {
         if self.dialect != Dialect::Modern && map.contains_key("$ref") {
             return;
         }
-        // Most schemas have none of these keywords, and looking up each of them costs more than
-        // scanning the present keys.
-        if map.keys().any(|keyword| NOTED.contains(&keyword.as_str())) || is_integer(map) {
-            let described = described.filter(|_| !notes.is_short);
-            add_notes(map, described.unwrap_or_default(), self.side, notes);
-        }
-        if !map.keys().any(|keyword| PARTS.contains(&keyword.as_str())) {
-            return;
-        }
+        let described = described.filter(|_| !notes.is_short);
+        add_notes(map, described.unwrap_or_default(), self.side, notes);
         for schema in list(map, "allOf") {
             self.collect_part(schema, "", depth, notes);
         }
@@ -328,8 +280,8 @@ fn add_notes(map: &Map<String, Value>, described: &str, side: Side, notes: &mut 
 /// `integer`, and formats.
 fn add_kind_notes(map: &Map<String, Value>, described: &str, side: Side, notes: &mut Notes) {
     // A script that reads a number need not know that it is whole.
-    let says_integer = notes.is_short || mentions_word(described, "integer");
-    if side == Side::Input && is_integer(map) && !says_integer {
+    let is_noted = side == Side::Input && is_integer(map) && !notes.is_short;
+    if is_noted && !mentions_word(described, "integer") {
         notes.add("integer".to_owned());
     }
     for keyword in ["format", "contentEncoding", "contentMediaType"] {
