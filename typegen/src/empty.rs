@@ -73,12 +73,7 @@ mod tests {
 
     fn object(optional: bool) -> Type {
         Type::Object(Object {
-            properties: vec![Property {
-                name: "a".to_owned(),
-                ty: Type::String,
-                optional,
-                doc: None,
-            }],
+            properties: vec![Property::new("a", Type::String, optional)],
             additional: Additional::Unmentioned,
         })
     }

@@ -112,6 +112,18 @@ pub struct Property {
     pub doc: Option<Doc>,
 }
 
+impl Property {
+    /// A property without documentation.
+    pub fn new(name: impl Into<String>, ty: Type, optional: bool) -> Self {
+        Self {
+            name: name.into(),
+            ty,
+            optional,
+            doc: None,
+        }
+    }
+}
+
 /// The documentation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Doc {

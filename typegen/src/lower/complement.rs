@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 64;
 const MAX_PARTS: usize = 6;
 
 /// Schemas that an instance is known to fit.
-pub(super) type Known<'a> = Vec<&'a Map<String, Value>>;
+type Known<'a> = Vec<&'a Map<String, Value>>;
 
 /// Refused values, by kind.
 #[derive(Debug)]
@@ -30,15 +30,12 @@ struct Complement {
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// The values of `kinds` that a schema refuses; [`Type::Unknown`] if that is all of `kinds`.
-    pub(super) fn complement(
-        &mut self,
-        schema: &'a Value,
-        kinds: Kinds,
-        known: &Known<'a>,
-    ) -> Type {
+    /// The values of `kinds` that a schema refuses, given that the instance fits the schemas around
+    /// the present place; [`Type::Unknown`] if that is all of `kinds`.
+    pub(super) fn complement(&mut self, schema: &'a Value, kinds: Kinds) -> Type {
+        let known = self.around.clone();
         let narrowing = std::mem::replace(&mut self.narrowing, false);
-        let complement = self.refused(schema, kinds, known);
+        let complement = self.refused(schema, kinds, &known);
         self.narrowing = narrowing;
         complement.into_type(kinds)
     }
@@ -183,21 +180,16 @@ impl<'a> Lowering<'a, '_> {
             None => map.get("enum")?.as_array().map(Vec::as_slice),
         });
         if let Some(listed) = listed.filter(|listed| listed.len() <= MAX_VALUES) {
-            let others = listed.iter().filter(|value| !values.contains(value));
-            let mut parts = Vec::new();
-            for value in others {
-                parts.push((kind(value), self.value(value, 0)));
+            let (mut covered, mut types) = (Kinds::NONE, Vec::new());
+            for value in listed.iter().filter(|value| !values.contains(value)) {
+                covered = covered.or(kind(value));
+                types.push(self.value(value, 0));
             }
-            let types = parts.iter().map(|(_, ty)| ty.clone());
-            let ty = Type::union(types.collect::<Vec<_>>());
-            let covered = parts.iter().map(|(kind, _)| *kind);
-            return Complement {
-                whole: Kinds::NONE,
-                parts: match covered.reduce(Kinds::or) {
-                    Some(covered) => vec![(covered, ty)],
-                    None => Vec::new(),
-                },
-            };
+            let mut others = Complement::nothing();
+            if covered != Kinds::NONE {
+                others.parts.push((covered, Type::union(types)));
+            }
+            return others;
         }
         let mut whole = kinds;
         let mut parts = Vec::new();
@@ -340,12 +332,7 @@ pub(super) fn with(name: &str, ty: Type) -> Type {
 
 fn one_property(name: &str, ty: Type, optional: bool) -> Type {
     Type::Object(Object {
-        properties: vec![Property {
-            name: name.to_owned(),
-            ty,
-            optional,
-            doc: None,
-        }],
+        properties: vec![Property::new(name, ty, optional)],
         additional: Additional::Unmentioned,
     })
 }

@@ -66,8 +66,7 @@ impl<'a> Lowering<'a, '_> {
         if !self.one_more_condition() {
             return Type::Unknown;
         }
-        let around = self.around.clone();
-        self.complement(schema, kinds, &around)
+        self.complement(schema, kinds)
     }
 
     /// `if` with `then` and `else`: an instance fits `if` and `then`, or `else` and not `if`.
@@ -93,8 +92,7 @@ impl<'a> Lowering<'a, '_> {
             self.in_place(&["if"], None, condition, kinds)
         };
         self.narrowing = narrowing;
-        let around = self.around.clone();
-        let fails = self.complement(condition, kinds, &around);
+        let fails = self.complement(condition, kinds);
         Type::union([
             Type::intersection([fits, then]),
             Type::intersection([fails, otherwise]),
@@ -159,14 +157,13 @@ impl<'a> Lowering<'a, '_> {
         };
         let all = schemas.iter().position(accepts_all);
         if let Some(all) = all {
-            let around = self.around.clone();
             let others = schemas
                 .iter()
                 .enumerate()
                 .filter(|(index, _)| *index != all);
             let refused: Vec<Type> = others
                 .take(MAX_EXCLUSIVE)
-                .map(|(_, schema)| self.complement(schema, kinds, &around))
+                .map(|(_, schema)| self.complement(schema, kinds))
                 .collect();
             return Some(Type::intersection(refused));
         }
@@ -273,12 +270,7 @@ fn names_under<'m>(map: &'m Map<String, Value>, keyword: &str) -> HashSet<&'m st
 }
 
 fn requiring(names: &[&str]) -> Type {
-    let property = |name: &&str| Property {
-        name: (*name).to_owned(),
-        ty: Type::Unknown,
-        optional: false,
-        doc: None,
-    };
+    let property = |name: &&str| Property::new(*name, Type::Unknown, false);
     Type::Object(Object {
         properties: names.iter().map(property).collect(),
         additional: Additional::Unmentioned,

@@ -70,12 +70,7 @@ impl<'a> Lowering<'a, '_> {
             Value::Object(entries) => Type::Object(Object {
                 properties: entries
                     .iter()
-                    .map(|(name, value)| Property {
-                        name: name.clone(),
-                        ty: self.value(value, depth + 1),
-                        optional: false,
-                        doc: None,
-                    })
+                    .map(|(name, value)| Property::new(name, self.value(value, depth + 1), false))
                     .collect(),
                 additional: Additional::Closed,
             }),

@@ -45,12 +45,7 @@ impl<'a> Lowering<'a, '_> {
             if !self.spend() {
                 break;
             }
-            properties.push(Property {
-                name: name.to_owned(),
-                ty: ty.clone(),
-                optional: false,
-                doc: None,
-            });
+            properties.push(Property::new(name, ty.clone(), false));
         }
 
         // An object without any keyword may hold anything.
@@ -98,17 +93,12 @@ impl<'a> Lowering<'a, '_> {
                 *additional = Additional::Unmentioned;
                 break;
             }
-            let inherited = OBJECT_MEMBERS.contains(&name);
-            properties.push(Property {
-                name: name.to_owned(),
-                ty: if inherited {
-                    Type::Unknown
-                } else {
-                    others.clone()
-                },
-                optional: true,
-                doc: None,
-            });
+            let ty = if OBJECT_MEMBERS.contains(&name) {
+                Type::Unknown
+            } else {
+                others.clone()
+            };
+            properties.push(Property::new(name, ty, true));
         }
     }
 

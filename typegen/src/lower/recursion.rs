@@ -43,9 +43,7 @@ impl Lowering<'_, '_> {
             if let Some(definition) = self.definitions.get_mut(id) {
                 definition.body = Type::Unknown;
             }
-            self.path.clear();
-            self.base_pointer = self.pointers.get(&id).cloned().unwrap_or_default();
-            self.degrade(Reason::EmptyRecursion);
+            self.degrade_definition(id, Reason::EmptyRecursion);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Lowering, MAX_QUOTED, Step};
 use crate::degradation::Reason;
-use crate::ir::{Literal, Property, Type};
+use crate::ir::{Literal, Property, Type, TypeId};
 use crate::text::prefix;
 
 /// Schemas and literals of one tool.
@@ -44,6 +44,13 @@ impl<'a> Lowering<'a, '_> {
         self.path.extend(keys.iter().map(|key| Step::Key(key)));
         self.degrade(reason);
         self.path.truncate(outer);
+    }
+
+    /// Reports something at a declared type.
+    pub(super) fn degrade_definition(&mut self, id: TypeId, reason: Reason) {
+        self.path.clear();
+        self.base_pointer = self.pointers.get(&id).cloned().unwrap_or_default();
+        self.degrade(reason);
     }
 
     /// Reports something at the present place.

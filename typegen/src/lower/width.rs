@@ -31,9 +31,7 @@ impl Lowering<'_, '_> {
                 definition.body = body;
             }
             if cut {
-                self.path.clear();
-                self.base_pointer = self.pointers.get(&id).cloned().unwrap_or_default();
-                self.degrade(Reason::TooManyCombinations { limit: MAX_WIDTH });
+                self.degrade_definition(id, Reason::TooManyCombinations { limit: MAX_WIDTH });
             }
         }
     }
@@ -73,10 +71,8 @@ impl Widths<'_> {
                 for member in members.iter_mut() {
                     cut |= self.bound(member);
                 }
-                let mut widths: Vec<usize> = Vec::with_capacity(members.len());
-                for member in members.iter() {
-                    widths.push(self.width(member, 0));
-                }
+                let widths = members.iter().map(|member| self.width(member, 0));
+                let mut widths: Vec<usize> = widths.collect();
                 while widths.iter().copied().fold(1, usize::saturating_mul) > MAX_WIDTH {
                     let widest = widths.iter().enumerate().max_by_key(|(_, width)| **width);
                     let Some((widest, _)) = widest else {
