@@ -53,7 +53,7 @@ pub(crate) fn settle(
         own,
         place: HashMap::new(),
         open: Vec::new(),
-        next: definitions.len(),
+        definitions,
     };
     let (input, input_doc) = settling.root(&lowered.input);
     let (output, output_doc) = settling.root(&lowered.output);
@@ -67,10 +67,7 @@ pub(crate) fn settle(
             ..definition
         };
         let place = settling.place.get(&id).copied().unwrap_or_default();
-        definitions.resize_with(definitions.len().max(settling.next), Definition::default);
-        if let Some(slot) = definitions.get_mut(place) {
-            *slot = settled;
-        }
+        set(settling.definitions, place, settled);
     }
     SettledTool {
         input,
@@ -81,31 +78,26 @@ pub(crate) fn settle(
 }
 
 /// The state of settling one tool's definitions.
-struct Settling {
+struct Settling<'o> {
     own: Vec<Definition>,
     named: Vec<bool>,
     /// The index of each kept definition in the list of all tools.
     place: HashMap<TypeId, TypeId>,
     /// Kept definitions whose bodies are still to be settled.
     open: Vec<TypeId>,
-    /// The next free index in the list of all tools.
-    next: TypeId,
+    /// The list of all tools.
+    definitions: &'o mut Vec<Definition>,
 }
 
-impl Settling {
+impl Settling<'_> {
     /// Settles a whole schema, and returns its comment if no declaration carries it.
     fn root(&mut self, ty: &Type) -> (Type, Option<Doc>) {
-        if let Type::Named(id) = ty
-            && !self.keeps_name(*id)
-            && let Some(root) = self.own.get_mut(*id)
-        {
-            // Nothing else uses it, so that it need not be copied.
-            let doc = root.doc.take();
-            let body = std::mem::take(&mut root.body);
-            let plain = is_plain(&body);
-            return (if plain { body } else { self.ty(&body, 1) }, doc);
-        }
-        (self.ty(ty, 0), None)
+        let inlined = match ty {
+            Type::Named(id) if !self.keeps_name(*id) => self.own.get(*id),
+            _ => None,
+        };
+        let doc = inlined.and_then(|definition| definition.doc.clone());
+        (self.ty(ty, 0), doc)
     }
 
     fn keeps_name(&self, id: TypeId) -> bool {
@@ -114,7 +106,7 @@ impl Settling {
 
     /// A type with definitions put in their places, `nested` of them around it.
     fn ty(&mut self, ty: &Type, nested: usize) -> Type {
-        if is_plain(ty) {
+        if ty.mentions().is_empty() {
             return ty.clone();
         }
         match ty {
@@ -123,15 +115,11 @@ impl Settling {
                     let body = definition.body.clone();
                     self.ty(&body, nested + 1)
                 }
-                _ => {
-                    let next = &mut self.next;
-                    let open = &mut self.open;
-                    Type::Named(*self.place.entry(*id).or_insert_with(|| {
-                        open.push(*id);
-                        *next += 1;
-                        *next - 1
-                    }))
-                }
+                _ => Type::Named(*self.place.entry(*id).or_insert_with(|| {
+                    self.open.push(*id);
+                    self.definitions.push(Definition::default());
+                    self.definitions.len() - 1
+                })),
             },
             Type::Array(item) => Type::Array(Box::new(self.ty(item, nested))),
             Type::Tuple(tuple) => Type::Tuple(Tuple {
@@ -207,13 +195,6 @@ impl Settling {
             facts: joined(facts, &inner.facts, ", "),
         })
     }
-}
-
-/// True if no definition is mentioned.
-fn is_plain(ty: &Type) -> bool {
-    let mut plain = true;
-    ty.visit(&mut |ty| plain &= !matches!(ty, Type::Named(_)));
-    plain
 }
 
 /// The definition that is a property's type, apart from `null` and arrays.
