@@ -10,7 +10,7 @@ use crate::detail::Detail;
 use crate::empty::may_be_empty;
 use crate::inline::{SettledTool, settle};
 use crate::ir::{Type, TypeId};
-use crate::lower::{Definition, lower_tool};
+use crate::lower::{Definition, Found, lower_tool};
 use crate::naming::{TypeNames, name_types};
 use crate::print::{Remarks, print_type, push_comment};
 use crate::text::{comment_text, prefix};
@@ -49,13 +49,7 @@ pub fn generate(tools: &[ToolSchema<'_>]) -> Declarations {
     let mut degradations = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
         let mut own = Vec::new();
-        let mut lowered = lower_tool(
-            (tool.server, tool.tool),
-            index,
-            tool.input,
-            tool.output,
-            &mut own,
-        );
+        let mut lowered = lower_tool(index, tool.input, tool.output, &mut own);
         degradations.push(std::mem::take(&mut lowered.degradations));
         settled.push(settle(tool.tool, &lowered, own, &mut definitions));
     }
@@ -99,12 +93,9 @@ impl Declarations {
     /// The text of the functions that `select` accepts, at level `detail`, in the order of the
     /// tools. [`Detail::Full`] puts the declarations of the types that the functions need first.
     pub fn text(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
-        let taken = |function: &&Function| select(&function.name);
-        self.write(
-            detail,
-            self.functions.iter().filter(taken).collect(),
-            |_| None,
-        )
+        let names = self.functions.iter().map(|function| function.name.as_str());
+        let chosen: Vec<&str> = names.filter(|name| select(name)).collect();
+        self.text_of(detail, &chosen, |_| None)
     }
 
     /// Like [`Declarations::text`], for these functions in this order; unknown names are skipped.
@@ -116,15 +107,7 @@ impl Declarations {
         mark: impl Fn(&str) -> Option<String>,
     ) -> String {
         let found = |name: &&str| self.functions.get(*self.by_name.get(*name)?);
-        self.write(detail, functions.iter().filter_map(found).collect(), mark)
-    }
-
-    fn write(
-        &self,
-        detail: Detail,
-        chosen: Vec<&Function>,
-        mark: impl Fn(&str) -> Option<String>,
-    ) -> String {
+        let chosen: Vec<&Function> = functions.iter().filter_map(found).collect();
         let mut text = String::new();
         let push_mark = |function: &Function, end: char, text: &mut String| {
             if let Some(mark) = mark(&function.name) {
@@ -298,7 +281,7 @@ impl Declarations {
     }
 
     /// Widens declarations that are too long, and lists the degradations.
-    fn bound(&mut self, tools: &[ToolSchema<'_>], degradations: Vec<Vec<Degradation>>) {
+    fn bound(&mut self, tools: &[ToolSchema<'_>], degradations: Vec<Vec<Found>>) {
         let mut scratch = String::new();
         let mut length = |print: &dyn Fn(&mut String)| {
             scratch.clear();
@@ -322,26 +305,27 @@ impl Declarations {
                     > MAX_TOOL_TEXT
             })
             .collect();
-        for (((tool, function), too_long), degradations) in tools
+        for (((tool, function), too_long), mut found) in tools
             .iter()
             .zip(&mut self.functions)
             .zip(too_long)
             .zip(degradations)
         {
-            self.degradations.extend(degradations);
             if too_long {
                 function.optional = true;
                 function.input = Type::open_object();
                 function.output = Type::Unknown;
                 function.mentions.clear();
-                self.degradations.push(degradation(
-                    tool,
-                    "",
-                    Reason::TooLong {
-                        limit: MAX_TOOL_TEXT,
-                    },
-                ));
+                let limit = MAX_TOOL_TEXT;
+                found.push((String::new(), Reason::TooLong { limit }));
             }
+            let degradations = found.into_iter().map(|(pointer, reason)| Degradation {
+                server: tool.server.to_owned(),
+                tool: tool.tool.to_owned(),
+                pointer,
+                reason,
+            });
+            self.degradations.extend(degradations);
         }
     }
 
@@ -464,7 +448,7 @@ fn function(
     settled: SettledTool,
     definitions: &[Definition],
     names: &TypeNames,
-    degradations: &mut Vec<Degradation>,
+    degradations: &mut Vec<Found>,
 ) -> Function {
     let description = [tool.description, tool.title]
         .into_iter()
@@ -473,11 +457,7 @@ fn function(
     let (mut comment, cut) = comment_text(description.unwrap_or_default(), MAX_COMMENT);
     if cut {
         let keyword = "description";
-        degradations.push(degradation(
-            tool,
-            "/description",
-            Reason::Shortened { keyword },
-        ));
+        degradations.push(("/description".to_owned(), Reason::Shortened { keyword }));
     }
     let summary = summary(&comment);
     let deprecated = deprecation(&comment)
@@ -542,15 +522,6 @@ fn push_own_comment(comment: &str, text: &mut String, remarks: Remarks) {
     if !comment.is_empty() && remarks != Remarks::None {
         push_comment(comment, text);
         text.push('\n');
-    }
-}
-
-fn degradation(tool: &ToolSchema<'_>, pointer: &str, reason: Reason) -> Degradation {
-    Degradation {
-        server: tool.server.to_owned(),
-        tool: tool.tool.to_owned(),
-        pointer: pointer.to_owned(),
-        reason,
     }
 }
 

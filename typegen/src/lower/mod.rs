@@ -29,7 +29,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use crate::degradation::{Degradation, Reason};
+use crate::degradation::Reason;
 use crate::ir::{Doc, Type, TypeId};
 use kinds::Kinds;
 use report::Report;
@@ -48,11 +48,14 @@ pub(crate) enum Side {
     Output,
 }
 
+/// A JSON pointer into a tool's definition, and the reason for a loss there.
+pub(crate) type Found = (String, Reason);
+
 /// The lowered schemas of a tool.
 pub(crate) struct LoweredTool {
     pub(crate) input: Type,
     pub(crate) output: Type,
-    pub(crate) degradations: Vec<Degradation>,
+    pub(crate) degradations: Vec<Found>,
 }
 
 /// A type to be declared.
@@ -72,7 +75,6 @@ pub(crate) struct Definition {
 
 /// Lowers one tool's schemas, adding the types they declare to `definitions`.
 pub(crate) fn lower_tool(
-    (server, tool): (&str, &str),
     index: usize,
     input: &Value,
     output: Option<&Value>,
@@ -83,20 +85,10 @@ pub(crate) fn lower_tool(
     let output = output.map_or(Type::Unknown, |output| {
         Lowering::new(output, Side::Output, index, definitions, &mut report).root()
     });
-    let degradations = report
-        .found
-        .into_iter()
-        .map(|(pointer, reason)| Degradation {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-            pointer,
-            reason,
-        })
-        .collect();
     LoweredTool {
         input,
         output,
-        degradations,
+        degradations: report.found,
     }
 }
 

@@ -224,12 +224,12 @@ mod tests {
     /// The size of a lowered schema, and the reasons of its degradations.
     fn lowered(schema: &Value) -> (usize, Vec<String>) {
         let mut definitions = Vec::new();
-        let tool = lower_tool(("s", "t"), 0, schema, None, &mut definitions);
+        let tool = lower_tool(0, schema, None, &mut definitions);
         let bodies = definitions.iter().map(|definition| &definition.body);
         let reasons = tool.degradations.iter();
         (
             bodies.map(size).sum(),
-            reasons.map(|found| found.reason.to_string()).collect(),
+            reasons.map(|(_, reason)| reason.to_string()).collect(),
         )
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Lowering, MAX_QUOTED, Step};
+use super::{Found, Lowering, MAX_QUOTED, Step};
 use crate::degradation::Reason;
 use crate::ir::{Literal, Property, Type, TypeId};
 use crate::text::prefix;
@@ -16,7 +16,7 @@ const MAX_DEGRADATIONS: usize = 50;
 /// The report on a tool, shared by its input and its output.
 #[derive(Default)]
 pub(super) struct Report {
-    pub(super) found: Vec<(String, Reason)>,
+    pub(super) found: Vec<Found>,
     seen: HashSet<String>,
     parts: usize,
 }
