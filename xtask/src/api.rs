@@ -4,10 +4,8 @@
 //! an item mentions must itself be in the list: a host could not name it otherwise.
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::Args;
 
 use crate::project::Project;
 use crate::{files, process, say};
@@ -33,21 +31,11 @@ const IMPLEMENTATIONS: &[&str] = &[
     "trait-implementations",
 ];
 
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Fail if the list is out of date, and write nothing.
-    #[arg(long)]
-    check: bool,
-}
-
-pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
-    if options.check {
-        check(project)?;
-    } else {
-        files::write(&project.root.join(LIST), &list(project)?)?;
-        say::result(format_args!("{LIST} is written"));
-    }
-    Ok(ExitCode::SUCCESS)
+/// Writes the list.
+pub(crate) fn write(project: &Project) -> Result<()> {
+    files::write(&project.root.join(LIST), &list(project)?)?;
+    say::result(format_args!("{LIST} is written"));
+    Ok(())
 }
 
 /// Builds the documentation, and compares the public items with the list.

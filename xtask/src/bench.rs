@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: runs the benchmarks with the program of the packages.
 
 use std::env;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -11,13 +11,12 @@ use crate::{demo, process, say, setup};
 /// The variable with the measured program.
 const PROGRAM: &str = "CALLGATE_BENCH_PROGRAM";
 
-pub(crate) fn run(project: &Project) -> Result<ExitCode> {
+pub(crate) fn run(project: &Project) -> Result<()> {
     build(project)?;
     say::step("benchmarks");
     let mut bench = project.cargo();
     bench.args(["bench", "--locked", "--workspace", "--bench", "budgets"]);
-    run_with_program(project, &mut bench)?;
-    Ok(ExitCode::SUCCESS)
+    run_with_program(project, &mut bench)
 }
 
 /// Runs a command that starts the built program, or the one in [`PROGRAM`].

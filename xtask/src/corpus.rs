@@ -9,7 +9,7 @@
 mod list;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ use crate::project::Project;
 use crate::stamp::fill;
 use crate::{embeddings, files, pinned, process, say, setup, test, tools};
 
-pub(crate) fn run(project: &Project) -> Result<ExitCode> {
+pub(crate) fn run(project: &Project) -> Result<()> {
     say::result(lists(project)?.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Measures whether labelled queries find their tools.
-pub(crate) fn quality(project: &Project) -> Result<ExitCode> {
+pub(crate) fn quality(project: &Project) -> Result<()> {
     let folder = lists(project)?;
     setup::for_build(project)?;
     test::build(project)?;
@@ -36,8 +36,7 @@ pub(crate) fn quality(project: &Project) -> Result<ExitCode> {
         Some(model) => drop(measure.arg(&model.url)),
         None => say::detail("by words alone: `cargo xtask setup --models` installs a model"),
     }
-    process::run(&mut measure)?;
-    Ok(ExitCode::SUCCESS)
+    process::run(&mut measure)
 }
 
 /// The folder with a list for each server, created on first use.

@@ -40,7 +40,7 @@ use crate::project::Project;
 
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
-        Ok(code) => code,
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say::failure(&error);
             ExitCode::FAILURE
@@ -71,13 +71,21 @@ enum Command {
     /// Check who imports whom, unsafe code, and pinned versions.
     Floors,
     /// Build the documentation, and list the library's public items in crates/callgate/api.txt.
-    Api(api::Options),
+    Api {
+        /// Fail if the list is out of date, and write nothing.
+        #[arg(long)]
+        check: bool,
+    },
     /// Run the fuzz targets for some minutes each.
     Fuzz(fuzz::Options),
     /// Set up and run the benchmarks of the program that packages have.
     Bench,
     /// Set up, and build the packages of a release: tarball, npm, wheel, Debian.
-    Dist(dist::Options),
+    Dist {
+        /// Also install each package in an empty place, and run it there.
+        #[arg(long)]
+        check: bool,
+    },
     /// List the tools of pinned third-party MCP servers, as data for the search.
     Corpus,
     /// Measure whether labelled queries find their tools among those.
@@ -85,16 +93,27 @@ enum Command {
     /// Set up, and count the tokens of a model's input and output, into `docs/tokens.md`.
     Tokens,
     /// Set up, build, and write the schema of the configuration and the tables of its keys.
-    Docs(docs::Options),
+    Docs,
     /// Set up, build, and keep a server busy while its servers come and go.
-    Soak(soak::Options),
+    Soak {
+        /// Options of the program: `--minutes 10`, `--runs N` (fail without time for them),
+        /// `--clients 50`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
     /// Set up, build, and drive real clients of MCP with a scripted model.
-    Clients(clients::Options),
+    Clients {
+        /// Names of clients (`claude-code`, `codex`, `gemini`, `opencode`, `qwen`) and of scenarios
+        /// (`run`, `structured`, `error`, `question`, `long`, `cancel`, `interrupt`), if not all;
+        /// `--healthy` (without a server that hangs), `--keep` (the folders of the runs).
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
     /// The V8 archive from source (75 minutes on two cores; only where no archive can be had).
     V8(v8::source::Options),
 }
 
-fn run(command: Command) -> Result<ExitCode> {
+fn run(command: Command) -> Result<()> {
     let project = Project::find()?;
     match command {
         Command::Setup(options) => setup::run(&project, &options),
@@ -103,17 +122,18 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Conformance(options) => test::run_some(&project, test::CONFORMANCE, &options),
         Command::Escape(options) => test::run_some(&project, test::ESCAPE, &options),
         Command::Floors => floors::run(&project),
-        Command::Api(options) => api::run(&project, &options),
+        Command::Api { check: true } => api::check(&project),
+        Command::Api { check: false } => api::write(&project),
         Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Bench => bench::run(&project),
-        Command::Dist(options) => dist::run(&project, &options),
+        Command::Dist { check } => dist::run(&project, check),
         Command::Corpus => corpus::run(&project),
         Command::SearchQuality => corpus::quality(&project),
         Command::Tokens => tokens::run(&project),
-        Command::Docs(options) => docs::run(&project, &options),
-        Command::Soak(options) => soak::run(&project, &options),
-        Command::Clients(options) => clients::run(&project, &options),
-        Command::V8(options) => v8::source::run(&project, &options),
+        Command::Docs => docs::run(&project),
+        Command::Soak { options } => soak::run(&project, &options),
+        Command::Clients { options } => clients::run(&project, &options),
+        Command::V8(options) => v8::source::build(&project, &options),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: tools, V8 and TypeScript; with `--tests`, also the requirements of the tests.
 
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::Result;
 use clap::Args;
@@ -22,7 +22,7 @@ pub(crate) struct Options {
     models: bool,
 }
 
-pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if options.tests {
         for_tests(project)?;
     } else {
@@ -32,7 +32,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         embeddings::install(project)?;
     }
     say::step("set up");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The tools that `cargo build` needs.

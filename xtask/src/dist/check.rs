@@ -75,7 +75,7 @@ fn from_npm(release: &Release<'_>) -> Result<Installed> {
 
 fn from_wheel(release: &Release<'_>) -> Result<Installed> {
     let folder = release.scratch("installed/wheel")?;
-    let (version, platform) = (&release.version, release.platform());
+    let (version, platform) = (release.version, release.platform());
     let wheel = format!("callgate-{version}-py3-none-{platform}.whl");
     let mut pip = pinned::pip_in(&folder)?;
     process::run(pip.arg("--no-index").arg(release.folder.join(wheel)))?;
@@ -178,7 +178,7 @@ const CONFIG: &str = "callgate.json";
 /// until the script's output.
 fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result<Duration> {
     let version = installed.run(&["--version"])?;
-    expect(&version, 0, &release.version)?;
+    expect(&version, 0, release.version)?;
     let home = installed.root.join(installed.home.strip_prefix("/")?);
     for server in demo::SERVERS {
         let built = release.project.built_as("dist", server);

@@ -11,10 +11,9 @@ mod stage;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use clap::Args;
 
 use crate::project::Project;
 use crate::{checksum, demo, files, process, say, setup, typescript};
@@ -25,17 +24,11 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const MAX_COMPRESSED: u64 = 45_000_000;
 const MAX_INSTALLED: u64 = 115_000_000;
 
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Also install each package in an empty place, and run it there.
-    #[arg(long)]
-    check: bool,
-}
-
 /// One release, and the folders that it is made in.
 struct Release<'a> {
     project: &'a Project,
-    version: String,
+    /// The version of the workspace.
+    version: &'static str,
     /// The lowest supported glibc, such as `2.34`.
     glibc: String,
     /// The folder that is installed.
@@ -44,7 +37,8 @@ struct Release<'a> {
     folder: PathBuf,
 }
 
-pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+/// Makes the packages; with `check`, also installs and runs each.
+pub(crate) fn run(project: &Project, check: bool) -> Result<()> {
     setup::for_build(project)?;
     let compiler = typescript::install(project)?;
     say::step("build in the profile `dist` (the first time: about forty minutes on two cores)");
@@ -55,7 +49,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     files::empty(&folder)?;
     let release = Release {
         project,
-        version: version(project)?,
+        version: env!("CARGO_PKG_VERSION"),
         glibc: glibc(&demo::PROGRAMS.map(|name| project.built_as("dist", name)))?,
         prefix: project.target_dir.join("dist/prefix"),
         folder,
@@ -79,10 +73,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         megabytes(MAX_COMPRESSED)
     ));
     say::result(format_args!("glibc {} or later", release.glibc));
-    if options.check {
+    if check {
         check::all(&release)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl Release<'_> {
@@ -110,17 +104,6 @@ impl Release<'_> {
         files::empty(&folder)?;
         Ok(folder)
     }
-}
-
-/// The version of the workspace.
-fn version(project: &Project) -> Result<String> {
-    let metadata = notices::metadata(project)?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let mut own = packages.filter(|package| package["name"] == "callgate-cli");
-    let version = own.next().and_then(|package| package["version"].as_str());
-    Ok(version
-        .context("cargo knows no package callgate-cli")?
-        .to_owned())
 }
 
 /// The highest version of glibc whose symbols the programs use.

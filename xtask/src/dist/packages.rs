@@ -117,7 +117,7 @@ fn debian(release: &Release<'_>) -> Result<PathBuf> {
 /// Copies a template and replaces each `@NAME@` by the release's value.
 fn fill_template(release: &Release<'_>, from: &Path, to: &Path) -> Result<()> {
     let text = files::read(from)?
-        .replace("@VERSION@", &release.version)
+        .replace("@VERSION@", release.version)
         .replace("@GLIBC@", &release.glibc)
         .replace("@PLATFORM@", &release.platform())
         .replace("@KIB@", &release.kib()?.to_string());

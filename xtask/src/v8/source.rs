@@ -6,7 +6,7 @@ mod recipe;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -33,11 +33,6 @@ pub(crate) struct Options {
     /// Compiler processes at a time. Default: the number of cores, and two.
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
-}
-
-pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
-    build(project, options)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Builds the archive and puts it into the cache; continues an interrupted build.
