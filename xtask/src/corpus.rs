@@ -41,7 +41,7 @@ pub(crate) fn quality(project: &Project) -> Result<()> {
 
 /// The folder with a list for each server, created on first use.
 pub(crate) fn lists(project: &Project) -> Result<PathBuf> {
-    tools::check(tools::Purpose::Tests)?;
+    tools::check(&[tools::TESTS])?;
     let pins = project.root.join("fixtures/tool-corpus");
     let installed = project.target_dir.join("tool-corpus-servers");
     say::step("MCP servers to list the tools of");
@@ -89,45 +89,4 @@ fn program(server: &Value, installed: &Path) -> PathBuf {
     };
     let program = server["program"].as_str().unwrap_or_default();
     installed.join(programs).join(program)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn corpus_servers_are_pinned_with_unique_names() {
-        let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/tool-corpus");
-        let servers = read(&files::read(&pins.join("servers.json")).unwrap()).unwrap();
-        assert!(servers.len() >= 12);
-        let mut names: Vec<&str> = servers
-            .iter()
-            .map(|it| it["name"].as_str().unwrap())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), servers.len());
-        for server in &servers {
-            let known = ["args", "env", "from", "name", "program"];
-            assert!(
-                server
-                    .as_object()
-                    .unwrap()
-                    .keys()
-                    .all(|it| known.contains(&&**it))
-            );
-            assert!(
-                matches!(server["from"].as_str(), Some("npm" | "pypi")),
-                "{server}"
-            );
-            assert!(server["program"].is_string(), "{server}");
-        }
-        for pins in [pins.clone(), pins.with_file_name("real-servers")] {
-            let requirements = files::read(&pins.join("requirements.txt")).unwrap();
-            for line in requirements.lines().filter(|line| !line.starts_with('#')) {
-                let pinned = line.contains("==") || line.trim_start().starts_with("--hash=sha256:");
-                assert!(pinned, "neither a pin nor a hash: {line}");
-            }
-        }
-    }
 }

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use crate::project::Project;
-use crate::{process, say};
+use crate::say;
 
 /// The crates by floor, lowest first, without `callgate-`.
 const FLOORS: &[&str] = &[
@@ -63,9 +63,7 @@ pub(crate) fn check(project: &Project) -> Result<()> {
 }
 
 fn crate_faults(project: &Project) -> Result<Vec<String>> {
-    let mut metadata = project.cargo();
-    metadata.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
-    let metadata: Value = serde_json::from_str(&process::output(&mut metadata)?)?;
+    let metadata = project.metadata(&["--no-deps", "--offline"])?;
     let floor = |name: &str| {
         let has = |floor: &&str| floor.split(' ').any(|one| one == name);
         FLOORS.iter().position(has)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use crate::process;
 
@@ -38,6 +39,11 @@ impl Project {
         let mut command = cargo_in(&self.root);
         command.env("CARGO_TARGET_DIR", &self.target_dir);
         command
+    }
+
+    /// The output of `cargo metadata` with these further arguments.
+    pub(crate) fn metadata(&self, arguments: &[&str]) -> Result<Value> {
+        metadata_by(self.cargo(), arguments)
     }
 
     /// The file of a program in the dev profile.
@@ -77,15 +83,17 @@ fn cargo_in(root: &Path) -> Command {
     command
 }
 
+fn metadata_by(mut cargo: Command, arguments: &[&str]) -> Result<Value> {
+    cargo.args(["metadata", "--format-version=1"]).args(arguments);
+    serde_json::from_str(&process::output(&mut cargo)?).context("`cargo metadata` is not JSON")
+}
+
 fn target_dir(root: &Path) -> Result<PathBuf> {
     // Cargo takes the variable relative to the folder that it is started in, which is the caller's.
     if let Some(named) = named("CARGO_TARGET_DIR")? {
         return Ok(named);
     }
-    let mut metadata = cargo_in(root);
-    metadata.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
-    let text = process::output(&mut metadata).context("cannot ask cargo for its target folder")?;
-    let metadata: serde_json::Value = serde_json::from_str(&text)?;
+    let metadata = metadata_by(cargo_in(root), &["--no-deps", "--offline"])?;
     let folder = metadata["target_directory"].as_str();
     Ok(folder
         .context("`cargo metadata` names no target folder")?

@@ -6,8 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::tools::{self, Purpose};
-use crate::{embeddings, keyring, nextest, pinned, say, typescript, v8};
+use crate::{embeddings, keyring, nextest, pinned, say, tools, typescript, v8};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -37,14 +36,14 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
 
 /// The tools that `cargo build` needs.
 pub(crate) fn for_build(project: &Project) -> Result<()> {
-    tools::check(Purpose::Build)?;
+    tools::check(&[tools::BUILD])?;
     v8::supply(project)?;
     typescript::install_if_possible(project)
 }
 
 /// Installs the requirements of the tests. Returns the command that runs them.
 pub(crate) fn for_tests(project: &Project) -> Result<Command> {
-    tools::check(Purpose::Tests)?;
+    tools::check(&[tools::BUILD, tools::TESTS])?;
     v8::supply(project)?;
     let typescript = typescript::install(project)?;
     let real_servers = pinned::real_servers(project)?;

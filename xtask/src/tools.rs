@@ -9,14 +9,6 @@ use anyhow::{Result, bail};
 use crate::process;
 use crate::say;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Building and running Callgate and its demo servers.
-    Build,
-    /// The build, and the tests with third-party MCP servers.
-    Tests,
-}
-
 /// `$PYTHON`, else `python3`: the rule of the v8 crate.
 pub(crate) fn python() -> OsString {
     env::var_os("PYTHON")
@@ -25,13 +17,10 @@ pub(crate) fn python() -> OsString {
 }
 
 /// Prints the versions of the tools; an error lists all missing ones.
-pub(crate) fn check(purpose: Purpose) -> Result<()> {
+pub(crate) fn check(tools: &[&[Tool]]) -> Result<()> {
     say::step("tools");
     let mut problems = Vec::new();
-    for tool in TOOLS
-        .iter()
-        .filter(|tool| purpose == Purpose::Tests || tool.to_build)
-    {
+    for tool in tools.iter().copied().flatten() {
         let version = tool.version();
         match problem(tool, version.as_deref()) {
             None => {
@@ -47,10 +36,8 @@ pub(crate) fn check(purpose: Purpose) -> Result<()> {
     Ok(())
 }
 
-struct Tool {
+pub(crate) struct Tool {
     name: &'static str,
-    /// Needed for the build, not only for the tests.
-    to_build: bool,
     /// The lowest usable version.
     at_least: Option<(u32, u32, u32)>,
     /// Prints the version. `python3` is replaced by [`python`].
@@ -69,39 +56,37 @@ impl Tool {
     }
 }
 
-const TOOLS: &[Tool] = &[
-    Tool {
-        name: "a C compiler (cc)",
-        to_build: true,
-        at_least: None,
-        command: &["cc", "--version"],
-        advice: "install one: `apt-get install build-essential`, `dnf install gcc`, \
-                 or `xcode-select --install`",
-    },
+/// The tools that build and run Callgate and its demo servers.
+pub(crate) const BUILD: &[Tool] = &[Tool {
+    name: "a C compiler (cc)",
+    at_least: None,
+    command: &["cc", "--version"],
+    advice: "install one: `apt-get install build-essential`, `dnf install gcc`, \
+             or `xcode-select --install`",
+}];
+
+/// The further tools of the tests with third-party MCP servers.
+pub(crate) const TESTS: &[Tool] = &[
     Tool {
         name: "node",
-        to_build: false,
         at_least: Some((20, 0, 0)),
         command: &["node", "--version"],
         advice: "install Node.js 20 or newer from https://nodejs.org or your distribution",
     },
     Tool {
         name: "npm",
-        to_build: false,
         at_least: None,
         command: &["npm", "--version"],
         advice: "it comes with Node.js; Debian has it as the package `npm`",
     },
     Tool {
         name: "python3",
-        to_build: false,
         at_least: Some((3, 10, 0)),
         command: &["python3", "--version"],
         advice: "install Python 3.10 or newer, or name one in PYTHON",
     },
     Tool {
         name: "python3's venv module",
-        to_build: false,
         at_least: None,
         command: &[
             "python3",
@@ -112,7 +97,6 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "git",
-        to_build: false,
         at_least: None,
         command: &["git", "--version"],
         advice: "the tests read commits with it: `apt-get install git`",
@@ -169,7 +153,7 @@ mod tests {
 
     #[test]
     fn tool_problem_message_includes_advice() {
-        let tool = |name| TOOLS.iter().find(|tool| tool.name == name).unwrap();
+        let tool = |name| TESTS.iter().find(|tool| tool.name == name).unwrap();
         let check = |name, version, expected: Option<&str>| {
             assert_eq!(problem(tool(name), version).as_deref(), expected);
         };

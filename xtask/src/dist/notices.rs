@@ -8,8 +8,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::{Release, TARGET};
-use crate::project::Project;
-use crate::{files, process};
+use crate::files;
 
 pub(super) struct Notices {
     pub(super) licences: String,
@@ -19,17 +18,9 @@ pub(super) struct Notices {
 /// Further folders of licences in a package.
 const MORE_FOLDERS: [&str; 3] = ["v8", "third_party/icu", "v8/third_party/icu"];
 
-/// The output of `cargo metadata`: the workspace and its dependencies, for the target of the
-/// packages.
-pub(super) fn metadata(project: &Project) -> Result<Value> {
-    let mut cargo = project.cargo();
-    cargo.args(["metadata", "--locked", "--format-version", "1"]);
-    cargo.args(["--filter-platform", TARGET]);
-    serde_json::from_str(&process::output(&mut cargo)?).context("cargo metadata is not JSON")
-}
-
 pub(super) fn make(release: &Release<'_>, compiler: &Path) -> Result<Notices> {
-    let metadata = metadata(release.project)?;
+    let platform = ["--locked", "--filter-platform", TARGET];
+    let metadata = release.project.metadata(&platform)?;
     let linked = linked(&metadata);
     let mut dependencies = Dependencies::default();
     for package in metadata["packages"].as_array().into_iter().flatten() {

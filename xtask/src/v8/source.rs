@@ -121,11 +121,9 @@ impl Build<'_> {
         let manifest = folder.join("Cargo.toml");
         files::write(&folder.join("src/lib.rs"), "")?;
         files::write(&manifest, &recipe::fetch_manifest())?;
-        let mut cargo = self.project.cargo();
         // Also fetches the packages.
-        cargo.args(["metadata", "--format-version=1", "--manifest-path"]);
-        let metadata = process::output(cargo.arg(&manifest))?;
-        let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
+        let manifest = manifest.to_str().context("the folder is not UTF-8")?;
+        let metadata = self.project.metadata(&["--manifest-path", manifest])?;
         let folder_of = |name: &str| {
             let mut packages = metadata["packages"].as_array().into_iter().flatten();
             let package = packages.find(|package| package["name"] == name);
