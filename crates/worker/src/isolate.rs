@@ -182,12 +182,10 @@ impl Isolate {
             return threw("the functions of the script cannot be defined");
         }
         if !self.start_script(start) && self.link.done.borrow().is_none() {
-            let is_terminated = self.link.channel.is_terminated();
-            let failed = || threw("the script cannot be started");
-            return if is_terminated {
+            return if self.link.channel.is_terminated() {
                 Done::Terminated
             } else {
-                failed()
+                threw("the script cannot be started")
             };
         }
         poll_fn(|context| {

@@ -57,7 +57,6 @@ pub(super) async fn run(
         emitted: Emitted::default(),
         timers: Vec::new(),
         call_count: 0,
-        memory: None,
         stopping: None,
         limits,
     };
@@ -77,7 +76,6 @@ struct RunLoop {
     emitted: Emitted,
     timers: Vec<LeftTimer>,
     call_count: u64,
-    memory: Option<LimitHit>,
     stopping: Option<Stopping>,
 }
 
@@ -201,7 +199,6 @@ impl RunLoop {
                 self.timers = end.timers;
             }
             WorkerFrame::LimitHit(hit) => {
-                self.memory.get_or_insert(hit);
                 if self.stopping.is_none() {
                     let end = self.memory_end(hit);
                     self.stop(end);
