@@ -372,7 +372,7 @@ impl<'t> Printer<'_, 't> {
 #[cfg(test)]
 mod tests {
     use super::{Remarks, print_type};
-    use crate::ir::{Additional, Doc, Literal, Object, Property, Tuple, Type};
+    use crate::ir::{Literal, Tuple, Type};
 
     #[track_caller]
     fn check(ty: Type, expected: &str) {
@@ -382,25 +382,6 @@ mod tests {
             None
         });
         assert_eq!(text, expected);
-    }
-
-    fn property(name: &str, ty: Type, doc: &str) -> Property {
-        Property {
-            name: name.to_owned(),
-            ty,
-            optional: true,
-            doc: (!doc.is_empty()).then(|| Doc {
-                comment: doc.to_owned(),
-                facts: "fact".to_owned(),
-            }),
-        }
-    }
-
-    fn object(properties: Vec<Property>, additional: Additional) -> Type {
-        Type::Object(Object {
-            properties,
-            additional,
-        })
     }
 
     #[test]
@@ -465,44 +446,5 @@ mod tests {
         let mut expected = vec!["0[]".to_owned(), "number".to_owned()];
         expected.extend((1..30).map(|n| format!("{n}[]")));
         check(Type::Union(many.collect()), &expected.join(" | "));
-    }
-
-    #[test]
-    fn an_index_signature_takes_every_property() {
-        check(
-            object(
-                vec![property("a", Type::String, "")],
-                Additional::Typed(Box::new(Type::Number)),
-            ),
-            "{ a?: string; [key: string]: number | string | undefined }",
-        );
-        check(
-            object(
-                vec![property("a", Type::String, "b")],
-                Additional::Typed(Box::new(Type::Never)),
-            ),
-            "{\n /** b */ a?: string;\n [key: string]: string | undefined;\n}",
-        );
-    }
-
-    #[test]
-    fn each_property_has_its_own_comment() {
-        let inner = |doc: &str| object(vec![property("a", Type::Null, doc)], Additional::Closed);
-        let properties = vec![
-            property("a", Type::String, "one"),
-            property("b", inner("one"), ""),
-            property("c", inner(""), "three\nfour"),
-        ];
-        check(
-            object(properties.clone(), Additional::Closed),
-            "{\n /** one */ a?: string;\n b?: {\n  /** one */ a?: null;\n };\n \
-             /** three\nfour */ c?: { a?: null };\n}",
-        );
-        let (mut text, ty) = (String::new(), object(properties, Additional::Closed));
-        print_type(&ty, &mut text, Remarks::Facts, &|_, _| None);
-        assert_eq!(
-            text,
-            "{ a?: string /* fact */, b?: { a?: null /* fact */ }, c?: { a?: null } /* fact */ }"
-        );
     }
 }

@@ -143,7 +143,7 @@ fn is_line_separator(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{comment_text, pascal_case, prefix, push_property_key, push_string_literal};
+    use super::{comment_text, pascal_case, prefix, push_string_literal};
 
     #[test]
     fn comments_cannot_be_ended_from_inside() {
@@ -175,22 +175,6 @@ mod tests {
             cut(&"x\n".repeat(1_000)),
             ("x\nx\nx\nx\nx…".to_owned(), true)
         );
-    }
-
-    #[test]
-    fn keys_are_quoted_unless_identifiers() {
-        let check = |name: &str, expected: &str| {
-            let mut text = String::new();
-            push_property_key(name, &mut text);
-            assert_eq!(text, expected);
-        };
-        check("since", "since");
-        check("$ref", "$ref");
-        check("delete", "delete");
-        check("x-y", "\"x-y\"");
-        check("3d", "\"3d\"");
-        check("", "\"\"");
-        check("日本", "\"日本\"");
     }
 
     #[test]

@@ -59,14 +59,3 @@ fn shown(command: &Command) -> String {
 fn not_started(command: &Command) -> String {
     format!("cannot start `{}`", command.get_program().to_string_lossy())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_names_the_program() {
-        let error = run(Command::new("/nonexistent/tool").arg("--now")).unwrap_err();
-        assert_eq!(error.to_string(), "cannot start `/nonexistent/tool`");
-    }
-}

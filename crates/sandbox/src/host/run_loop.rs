@@ -199,10 +199,8 @@ impl RunLoop {
                 self.timers = end.timers;
             }
             WorkerFrame::LimitHit(hit) => {
-                if self.stopping.is_none() {
-                    let end = self.memory_end(hit);
-                    self.stop(end);
-                }
+                let end = self.memory_end(hit);
+                self.stop(end);
             }
             WorkerFrame::Done(done) => return Some(Stop::Done(done)),
         }
