@@ -467,10 +467,8 @@ fn function(
         ("Input", settled.input_doc),
         ("Returns", settled.output_doc),
     ] {
-        if let Some(inner) = inner
-            .map(|doc| doc.comment)
-            .filter(|inner| !comment.contains(inner))
-        {
+        let inner = inner.map(|doc| doc.comment);
+        if let Some(inner) = inner.filter(|inner| !comment.contains(inner)) {
             if !comment.is_empty() {
                 comment.push('\n');
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::kinds::{Kinds, any_of};
+use super::kinds::{Kinds, any_of, type_names};
 use super::scope::Dialect;
 use super::values::SAFE_INTEGER;
 use super::{Lowering, MAX_QUOTED, Side};
@@ -161,28 +161,19 @@ impl<'a> Lowering<'a, '_> {
 
     /// The kinds `type` names, or none where it is missing or unusable.
     fn declared_kinds(&mut self, map: &Map<String, Value>) -> Option<Kinds> {
-        let named: Vec<&Value> = match map.get("type")? {
-            Value::Array(names) => names.iter().collect(),
-            name => vec![name],
-        };
-        let mut kinds = Kinds::NONE;
-        for name in named {
-            let Some(name) = name.as_str() else {
-                self.degrade(Reason::Malformed { keyword: "type" });
-                return None;
-            };
-            let Some(kind) = Kinds::of_type(name) else {
-                let name = prefix(name, MAX_QUOTED).to_owned();
-                self.degrade(Reason::UnknownType { name });
-                return None;
-            };
-            kinds = kinds.or(kind);
+        let value = map.get("type")?;
+        let kinds = Kinds::of_types(value).filter(|kinds| *kinds != Kinds::NONE);
+        if kinds.is_none() {
+            let mut names = type_names(value).iter();
+            let unknown = names.find(|name| name.as_str().and_then(Kinds::of_type).is_none());
+            self.degrade(match unknown.and_then(Value::as_str) {
+                Some(name) => Reason::UnknownType {
+                    name: prefix(name, MAX_QUOTED).to_owned(),
+                },
+                None => Reason::Malformed { keyword: "type" },
+            });
         }
-        if kinds == Kinds::NONE {
-            self.degrade(Reason::Malformed { keyword: "type" });
-            return None;
-        }
-        Some(kinds)
+        kinds
     }
 
     /// The permitted narrowing: the kinds that keywords for objects mean where there is no `type`.

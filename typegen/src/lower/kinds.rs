@@ -36,11 +36,7 @@ impl Kinds {
 
     /// The kinds that a value of `type` stands for, if it is one.
     pub(super) fn of_types(value: &Value) -> Option<Self> {
-        let names = match value {
-            Value::Array(names) => names.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        names.iter().try_fold(Self::NONE, |kinds, name| {
+        type_names(value).iter().try_fold(Self::NONE, |kinds, name| {
             Some(kinds.or(Self::of_type(name.as_str()?)?))
         })
     }
@@ -61,6 +57,14 @@ impl Kinds {
     /// True if the sets meet.
     pub(super) fn has(self, other: Self) -> bool {
         self.and(other) != Self::NONE
+    }
+}
+
+/// The names in a value of `type`.
+pub(super) fn type_names(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(names) => names,
+        one => std::slice::from_ref(one),
     }
 }
 

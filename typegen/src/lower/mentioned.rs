@@ -223,21 +223,15 @@ fn ends_with_word(text: &str, word: &str) -> bool {
 fn in_range(before: &str, after: &str, min: bool) -> bool {
     let digit = |c: char| c.is_ascii_digit();
     let dashes = ["-", "–", "—", "to", "and"];
-    if min {
-        let after = after.trim_start();
-        dashes.iter().any(|dash| {
-            after
-                .strip_prefix(dash)
-                .is_some_and(|rest| rest.trim_start().starts_with(digit))
-        })
-    } else {
-        let before = before.trim_end();
-        dashes.iter().any(|dash| {
-            before
-                .strip_suffix(dash)
-                .is_some_and(|rest| rest.trim_end().ends_with(digit))
-        })
-    }
+    dashes.iter().any(|dash| {
+        if min {
+            let rest = after.trim_start().strip_prefix(dash);
+            rest.is_some_and(|rest| rest.trim_start().starts_with(digit))
+        } else {
+            let rest = before.trim_end().strip_suffix(dash);
+            rest.is_some_and(|rest| rest.trim_end().ends_with(digit))
+        }
+    })
 }
 
 #[cfg(test)]

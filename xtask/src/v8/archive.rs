@@ -65,9 +65,7 @@ impl Archive {
 
     /// The file beside the cached archive with its checksum, written by set-up.
     pub(crate) fn cached_checksum(&self, cargo_home: &Path) -> PathBuf {
-        let mut path = self.cached(cargo_home).into_os_string();
-        path.push(".sha256");
-        path.into()
+        self.cached(cargo_home).with_added_extension("sha256")
     }
 
     /// Puts an archive that set-up made or fetched into the cache, and records its checksum.
