@@ -28,14 +28,12 @@ use serde_json::{Value, json};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// Ways of searching; `None` counts the words of the query in the names of tools. Those from the
-/// third on need vectors.
-const WAYS: [(&str, Option<SearchBy>); 5] = [
-    ("words in names", None),
-    ("words", Some(SearchBy::Words)),
-    ("vectors", Some(SearchBy::Vectors)),
-    ("hybrid", Some(SearchBy::Hybrid)),
-    ("a model picks", Some(SearchBy::Model)),
+/// Ways of searching. Those from the second on need vectors.
+const WAYS: [(&str, SearchBy); 4] = [
+    ("words", SearchBy::Words),
+    ("vectors", SearchBy::Vectors),
+    ("hybrid", SearchBy::Hybrid),
+    ("a model picks", SearchBy::Model),
 ];
 /// The floors of recall@1, recall@5 and MRR by words: a little below those in `docs/search.md`.
 const FLOORS: [(&str, [f64; 3]); 3] = [
@@ -122,18 +120,11 @@ async fn measure(corpus: &Path, url: Option<&str>) -> Fallible<()> {
             "misspelt names" => misspelt(&tools),
             set => labelled(set, &tools)?,
         };
-        let ways = if url.is_some() && set != "misspelt names" {
-            5
-        } else {
-            2
-        };
-        for (name, by) in WAYS.iter().take(ways) {
+        let has_vectors = url.is_some() && set != "misspelt names";
+        for (name, by) in WAYS.iter().take(if has_vectors { 4 } else { 1 }) {
             let mut sums = [0.0; 3];
             for query in &queries {
-                let found = match by {
-                    Some(by) => search(&gate, &client, &query.text, *by).await?,
-                    None => having_words_in_name(&tools, &query.text),
-                };
+                let found = search(&gate, &client, &query.text, *by).await?;
                 if let Some(place) = found.iter().position(|one| query.right.contains(one)) {
                     sums[0] += f64::from(u8::from(place < 1));
                     sums[1] += f64::from(u8::from(place < 5));
@@ -148,7 +139,7 @@ async fn measure(corpus: &Path, url: Option<&str>) -> Fallible<()> {
                 .iter()
                 .zip(floors)
                 .any(|(reached, floor)| *reached < floor);
-            if *by == Some(SearchBy::Words) && is_less {
+            if *by == SearchBy::Words && is_less {
                 return Err(format!("that is less than {floors:?}").into());
             }
         }
@@ -229,24 +220,6 @@ async fn search(
         return Err(format!("{query}: {}", found.notes.join("; ")).into());
     }
     Ok(found.hits.into_iter().map(|hit| hit.function).collect())
-}
-
-/// The baseline: tools with the most words of the query in their function's name.
-fn having_words_in_name(tools: &[ToolInfo], query: &str) -> Vec<String> {
-    let query = query.to_lowercase();
-    let words: Vec<&str> = query.split(' ').filter(|word| word.len() > 2).collect();
-    let ranked = tools.iter().map(|tool| {
-        let name = tool.function.to_lowercase();
-        let count = words.iter().filter(|word| name.contains(*word)).count();
-        (usize::MAX - count, tool.function.clone())
-    });
-    let mut ranked: Vec<_> = ranked.filter(|(rank, _)| *rank < usize::MAX).collect();
-    ranked.sort();
-    ranked
-        .into_iter()
-        .map(|(_, function)| function)
-        .take(SHOWN)
-        .collect()
 }
 
 /// A client with recorded answers of a model, by query.
