@@ -39,6 +39,26 @@ fn refusal_for_the_run_is_asked_once() {
     assert_eq!(lines, expected, "{rest}");
 }
 
+/// The editor has the terminal, although the output of the run goes to a file.
+#[test]
+fn run_sends_arguments_changed_in_editor() {
+    let bench = Workbench::asking();
+    bench.write(
+        "script.ts",
+        "return (await ticketing_createIssue({ title: 'kayak' })).title",
+    );
+    bench.write("edit", "test -t 1 && sed -i s/kayak/raft/ \"$1\"");
+    let line = "export VISUAL= EDITOR='sh edit'; \"$0\" run script.ts > made; cat made";
+    let mut session = shell_at_terminal(&bench, line);
+    session.exp_string("[n] no: ").expect("a question");
+    session.send_line("e").expect("a key");
+    let prompt = "send the call with them? [y] yes  [n] no: ";
+    session.exp_string(prompt).expect("the change");
+    session.send_line("y").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("raft\r\n"), "{rest}");
+}
+
 /// The second question begins on the row after the first answer.
 #[test]
 fn answered_question_shrinks_to_one_line() {

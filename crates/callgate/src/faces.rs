@@ -32,7 +32,7 @@ pub use crate::workers::Workers;
 pub mod asking {
     pub use crate::asking::{
         AnswerLinks, Asking, AskingOptions, LinkAnswer, RecordedAsker, RunContext, Way,
-        WebhookConfig, WebhookUrl, choice_of, record_way,
+        WebhookConfig, WebhookUrl, answer_of, choice_of, record_way, reply_record,
     };
 }
 

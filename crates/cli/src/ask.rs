@@ -1,7 +1,9 @@
 //! Questions about calls at the terminal.
 
 mod beforehand;
+mod edit;
 mod layout;
+mod prompt;
 
 use std::env::var;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use callgate::config::Config;
 use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way, record_way};
 use callgate::faces::store::Recorder;
-use callgate::faces::{OneAtATime, Shown, answer_text, call_text, question_text};
+use callgate::faces::{OneAtATime, answer_text, call_text, question_text};
 use callgate::question::{GrantStoreError, Reply};
 use callgate::{Answer, Asker, Question};
 use callgate_text::label;
@@ -20,16 +22,8 @@ use crate::terminal::{Conversation, is_attended};
 use layout::summary;
 
 pub use beforehand::choose;
-pub use layout::{capped, highlighted};
-
-/// The keys and words of answers, in the order of the prompt.
-pub const KEYS: [(&str, &str, Answer); 5] = [
-    ("y", "yes", Answer::Once),
-    ("r", "run", Answer::Run),
-    ("a", "always", Answer::Always),
-    ("x", "never", Answer::DenyRun),
-    ("n", "no", Answer::Deny),
-];
+pub use layout::said;
+pub use prompt::{CallQuestion, Said, ask};
 
 /// Asks on the controlling terminal, because standard input may be the script.
 pub struct TerminalAsker;
@@ -37,8 +31,8 @@ pub struct TerminalAsker;
 impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
-            let answer = answer(&question).await.unwrap_or(Answer::Failed);
-            let mut reply = Reply::from(answer);
+            let reply = answer(&question).await;
+            let mut reply = reply.unwrap_or_else(|_| Answer::Failed.into());
             reply.by = Some(person());
             reply
         })
@@ -123,58 +117,30 @@ pub fn person() -> String {
     name.unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
 }
 
-/// The prompt for these choices: keys with their effects.
-pub fn prompt(choices: &[(&str, String)]) -> String {
-    let choices = choices.iter();
-    let choices: Vec<String> = choices
-        .map(|(key, effect)| format!("[{key}] {effect}"))
-        .collect();
-    format!("└ allow? {}: ", choices.join("  "))
-}
-
-async fn answer(question: &Question) -> std::io::Result<Answer> {
-    let offered = question.answers();
-    let offered = KEYS.iter().filter(|(.., answer)| offered.contains(answer));
-    let mut choices = Vec::new();
-    for (key, _, answer) in offered.clone() {
-        if *answer == Answer::Deny {
-            choices.push(("w", "show whole".to_owned()));
-        }
-        choices.push((*key, answer_text(question, *answer)));
-    }
-    let prompt = prompt(&choices);
-    let keys: Vec<&str> = choices.iter().map(|(key, _)| *key).collect();
-    let (function, script) = (question.function.as_str(), question.script);
+async fn answer(question: &Question) -> std::io::Result<Reply> {
+    let offers = question.answers().into_iter();
+    let offers = offers.map(|answer| (answer, answer_text(question, answer)));
+    let asked = CallQuestion {
+        function: &question.function,
+        script: question.script,
+        offers: offers.collect(),
+        arguments: Some(&question.arguments),
+        can_skip: false,
+    };
     let mut conversation = Conversation::begin().await?;
-    let text = question_text(question, Shown::Short, conversation.columns());
-    conversation.begin_row().await?;
-    conversation
-        .show(&highlighted(&text, function, script))
-        .await?;
-    let read = |typed: &str| {
-        let mut offered = offered.clone();
-        let named = offered.find(|(key, word, _)| typed == *key || typed == *word);
-        named.map(|(.., answer)| *answer)
-    };
-    let whole = |columns| {
-        let text = question_text(question, Shown::Whole, columns);
-        highlighted(&capped(&text, columns), function, script)
-    };
-    let answer = conversation
-        .choose_or_show(&prompt, &keys, read, whole)
-        .await?;
-    let Some(answer) = answer else {
+    let text = |shown, columns| question_text(question, shown, columns);
+    let Said::Reply(reply) = ask(&mut conversation, &asked, text).await? else {
         // The person has ended the input (Ctrl-D), or the terminal has ended.
         let ended = if is_attended() {
             Answer::Deny
         } else {
             Answer::Failed
         };
-        return Ok(ended);
+        return Ok(ended.into());
     };
     // The answer counts even if the terminal fails now.
     let _ = conversation
-        .shrink(|columns| summary(&call_text(question), answer, columns))
+        .shrink(|columns| summary(&call_text(question), reply.answer, columns))
         .await;
-    Ok(answer)
+    Ok(reply)
 }

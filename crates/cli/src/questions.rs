@@ -1,23 +1,22 @@
 //! `callgate questions`: lists the open questions of all runs, and answers them at the terminal.
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal as _, Write as _};
-use std::process::Command;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use callgate::Answer;
-use callgate::faces::asking::choice_of;
+use callgate::faces::Shown;
+use callgate::faces::asking::{RunContext, answer_of, reply_record};
 use callgate::faces::store::{
-    Access, AnswerRecord, Body, Choice, QuestionFilter, QuestionRecord, QuestionState,
-    QuestionTexts, Settled, Store, StoreError,
+    Access, Choice, QuestionFilter, QuestionRecord, QuestionState, QuestionTexts, Settled, Store,
+    StoreError,
 };
+use callgate::question::Reply;
 use callgate_text::{harmless, label, quoted, shown_duration, text_width};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::args::QuestionsArgs;
-use crate::ask::{KEYS, capped, highlighted, person, prompt};
+use crate::ask::{self, CallQuestion, Said, person, said};
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::print;
 use crate::setup::{self, Sources};
@@ -27,8 +26,6 @@ use crate::terminal::{Conversation, is_attended};
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Characters shown of a name, or of a call.
 const SHOWN: usize = 300;
-/// The limit of bytes of edited arguments.
-const MAX_EDITED: u64 = 16 << 20;
 
 /// Runs the command, and returns the exit code.
 pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u8> {
@@ -67,7 +64,9 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
                     return Ok(INTERRUPTED);
                 }
             } else {
-                let text = format!("{}{}\n", heading(store, question), shown(question, None));
+                let texts = question.texts.clone().unwrap_or_default();
+                let rows = shown(question, &texts, None);
+                let text = format!("{}{rows}\n", heading(store, question));
                 print::out(&text)?;
             }
         }
@@ -120,151 +119,37 @@ async fn handle(store: &dyn Store, question: &QuestionRecord) -> anyhow::Result<
             return Ok(true);
         }
     };
-    let said = match said {
-        Said::Answer(said) => said,
+    let reply = match said {
+        Said::Reply(reply) => reply,
         Said::Skip => return Ok(true),
         Said::Ended => return Ok(false),
     };
     // If there was an answer before, it shows that one.
-    let settled = answer(store, question, &said)?;
+    let settled = answer(store, question, reply)?;
     print::err(&format!("{}\n", outcome(&settled.question)));
     Ok(true)
-}
-
-/// The words of a person about a question.
-enum Said {
-    Answer(Words),
-    Skip,
-    /// The terminal has ended.
-    Ended,
-}
-
-struct Words {
-    answer: Answer,
-    reason: Option<String>,
-    edited: Option<String>,
 }
 
 /// Shows a question, and asks until there is an answer.
 async fn ask(store: &dyn Store, question: &QuestionRecord) -> io::Result<Said> {
     let texts = question.texts.clone().unwrap_or_default();
-    let offers = offered(&texts);
-    let mut choices = Vec::new();
-    for (key, effect, answer) in &offers {
-        if *answer == Answer::Deny {
-            if texts.arguments.is_some() {
-                choices.push(("e", "this call with other arguments".to_owned()));
-            }
-            choices.push(("s", "skip".to_owned()));
-            choices.push(("w", "show whole".to_owned()));
-        }
-        choices.push((*key, effect.clone()));
-    }
-    let prompt = harmless(&prompt(&choices));
-    let mut conversation = Conversation::begin().await?;
-    let columns = conversation.columns();
-    conversation.begin_row().await?;
-    let text = heading(store, question) + &shown(question, columns);
-    let text = highlighted(&text, &question.function, texts.script);
-    conversation.show(&text).await?;
-    loop {
-        let Some(line) = conversation.ask(&prompt).await? else {
-            return Ok(Said::Ended);
-        };
-        let line = line.trim();
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let (word, rest) = (word.to_lowercase(), rest.trim());
-        let named = offers.iter().find(|(key, _, answer)| {
-            let full = KEYS.iter().find(|(.., of)| of == answer);
-            word == *key || full.is_some_and(|(_, full, _)| word == *full)
-        });
-        match (word.as_str(), named.map(|(.., answer)| *answer)) {
-            ("s" | "skip", _) if rest.is_empty() => return Ok(Said::Skip),
-            ("w" | "whole", _) if rest.is_empty() => {
-                let whole = laid_out(&texts.whole, conversation.columns());
-                let whole = capped(&whole, conversation.columns());
-                let whole = highlighted(&whole, &question.function, texts.script);
-                conversation.show(&whole).await?;
-            }
-            ("e" | "edit", _) if rest.is_empty() && texts.arguments.is_some() => {
-                let now = texts.arguments.as_deref().unwrap_or_default();
-                if let Some(edited) = edited(&mut conversation, now).await? {
-                    return Ok(Said::Answer(Words {
-                        answer: Answer::Once,
-                        reason: None,
-                        edited: Some(edited),
-                    }));
-                }
-            }
-            (_, Some(answer)) if rest.is_empty() || !answer.allows() => {
-                let mut reason = Some(rest.to_owned());
-                if rest.is_empty() && !answer.allows() {
-                    let prompt = "└ reason, which the script reads (Enter for none): ";
-                    reason = conversation.ask(prompt).await?;
-                }
-                let reason = reason.map(|reason| reason.trim().to_owned());
-                return Ok(Said::Answer(Words {
-                    answer,
-                    reason: reason.filter(|reason| !reason.is_empty()),
-                    edited: None,
-                }));
-            }
-            _ => {
-                let keys: Vec<&str> = choices.iter().map(|(key, _)| *key).collect();
-                let keys = format!("├ type one of {}, then Enter\n", keys.join(", "));
-                conversation.show(&keys).await?;
-            }
-        }
-    }
-}
-
-/// The offered answers with their keys and effects, in the order of the terminal's prompt.
-fn offered(texts: &QuestionTexts) -> Vec<(&'static str, String, Answer)> {
-    let keys = KEYS.iter().filter_map(|(key, _, answer)| {
-        let mut offers = texts.offers.iter();
-        let offer = offers.find(|offer| Some(offer.choice) == choice_of(*answer))?;
-        Some((*key, label(&offer.effect, SHOWN), *answer))
+    let offers = texts.offers.iter().filter_map(|offer| {
+        let effect = label(&offer.effect, SHOWN);
+        Some((answer_of(offer.choice)?, effect))
     });
-    keys.collect()
-}
-
-/// Lets the person change the arguments in an editor. `None` if they are not to be sent.
-async fn edited(conversation: &mut Conversation, arguments: &str) -> io::Result<Option<String>> {
-    let mut file = tempfile::Builder::new().suffix(".json").tempfile()?;
-    let before: Value = serde_json::from_str(arguments)?;
-    writeln!(file, "{}", serde_json::to_string_pretty(&before)?)?;
-    // It blocks: the editor has the terminal until it ends.
-    let mut command = Command::new("sh");
-    command.args(["-c", "${VISUAL:-${EDITOR:-vi}} \"$1\"", "sh"]);
-    if !command.arg(file.path()).status()?.success() {
-        conversation.show("├ the editor failed\n").await?;
-        return Ok(None);
-    }
-    let text = callgate_files::read_text(file.path(), MAX_EDITED)?;
-    let value = match serde_json::from_str::<Value>(&text) {
-        Ok(value @ Value::Object(_)) => value,
-        Ok(_) => {
-            conversation
-                .show("├ the arguments must be an object\n")
-                .await?;
-            return Ok(None);
-        }
-        Err(error) => {
-            let error = label(&error.to_string(), SHOWN);
-            conversation.show(&format!("├ not JSON: {error}\n")).await?;
-            return Ok(None);
-        }
+    let asked = CallQuestion {
+        function: &question.function,
+        script: texts.script,
+        offers: offers.collect(),
+        arguments: texts.arguments.as_deref(),
+        can_skip: true,
     };
-    if value == before {
-        conversation.show("├ the arguments are unchanged\n").await?;
-        return Ok(None);
-    }
-    let rows = quoted(&value.to_string(), conversation.columns());
-    conversation
-        .show(&format!("├ the arguments instead:\n{rows}"))
-        .await?;
-    let agreed = conversation.agrees("send the call with them?").await?;
-    Ok((agreed == Some(true)).then(|| text.trim().to_owned()))
+    let text = |extent, columns| match extent {
+        Shown::Whole => laid_out(&texts.whole, columns),
+        _ => heading(store, question) + &shown(question, &texts, columns),
+    };
+    let mut conversation = Conversation::begin().await?;
+    ask::ask(&mut conversation, &asked, text).await
 }
 
 /// Waits until a question is not open any more.
@@ -283,21 +168,19 @@ async fn until_closed(
 }
 
 /// Answers a question in the store, unless it was answered before.
-fn answer(store: &dyn Store, question: &QuestionRecord, words: &Words) -> anyhow::Result<Settled> {
-    let mut answer = AnswerRecord::default();
-    answer.choice = choice_of(words.answer).context("this answer has no choice")?;
-    answer.reason.clone_from(&words.reason);
-    if let Some(edited) = &words.edited {
-        let hash = store.put_blob(&question.user, &question.run, edited.as_bytes())?;
-        answer.edited = Some(Body {
-            sha256: hash.clone(),
-            bytes: edited.len() as u64,
-            blob: Some(hash),
-        });
-    }
-    answer.by = person();
-    answer.via = "questions".to_owned();
-    answer.at = Timestamp::now();
+fn answer(
+    store: &dyn Store,
+    question: &QuestionRecord,
+    mut reply: Reply,
+) -> anyhow::Result<Settled> {
+    reply.by = Some(person());
+    reply.via = Some("questions".to_owned());
+    let run = RunContext {
+        id: question.run.clone(),
+        user: question.user.clone(),
+        ..RunContext::default()
+    };
+    let answer = reply_record(store, &run, &reply)?.context("this answer has no choice")?;
     let access = Access::User(&question.user);
     Ok(store.answer_question(access, &question.id, &answer)?)
 }
@@ -324,12 +207,11 @@ fn heading(store: &dyn Store, question: &QuestionRecord) -> String {
 }
 
 /// A question in short, for a number of columns, with the rule that "always" writes.
-fn shown(question: &QuestionRecord, columns: Option<usize>) -> String {
-    let texts = question.texts.clone().unwrap_or_default();
+fn shown(question: &QuestionRecord, texts: &QuestionTexts, columns: Option<usize>) -> String {
     let mut text = laid_out(&texts.short, columns);
     let has_always = texts.offers.iter().any(|it| it.choice == Choice::Always);
-    if let Some(place) = texts.keeps_in.filter(|_| has_always) {
-        let place = label(&place, SHOWN);
+    if let Some(place) = texts.keeps_in.as_ref().filter(|_| has_always) {
+        let place = label(place, SHOWN);
         text += &format!("├ [a] adds to permissions.allow of {place}:\n");
         let rule = format!("{:?}, until its server changes the tool", question.function);
         text += &quoted(&rule, columns);
@@ -369,14 +251,9 @@ fn outcome(question: &QuestionRecord) -> String {
                 "questions" => "in `callgate questions`".to_owned(),
                 via => format!("by {via}"),
             };
-            let said = match answer.choice {
-                Choice::Once if answer.edited.is_some() => "allowed once, with other arguments",
-                Choice::Once => "allowed once",
-                Choice::Run => "allowed in this run",
-                Choice::Session => "allowed in this session",
-                Choice::Always => "allowed always",
-                Choice::DenyRun => "denied in this run",
-                _ => "denied",
+            let said = match &answer.edited {
+                Some(_) => "allowed once, with other arguments",
+                None => said(answer.choice),
             };
             let by = &answer.by;
             format!("{function}: answered by {by} {place}, {ago}: {said}")

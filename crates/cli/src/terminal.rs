@@ -99,6 +99,11 @@ impl Conversation {
         self.write(&line).await
     }
 
+    /// Keeps on the screen what was shown: a different program has written there.
+    pub fn keep(&mut self) {
+        self.size = None;
+    }
+
     /// The number of rows that were shown, and the width of the terminal; `None` if a row may have
     /// been broken, moved or scrolled away, or if others have written.
     fn rows_on_screen(&self) -> Option<(usize, usize)> {
@@ -166,11 +171,22 @@ impl Conversation {
         keys: &[&str],
         read: impl Fn(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
+        let read = |line: &str| read(&line.to_lowercase());
+        self.choose_line(prompt, keys, read).await
+    }
+
+    /// [`Self::choose`], with the answer as it was typed.
+    pub async fn choose_line<T>(
+        &mut self,
+        prompt: &str,
+        keys: &[&str],
+        read: impl Fn(&str) -> Option<T>,
+    ) -> io::Result<Option<T>> {
         loop {
             let Some(line) = self.ask(prompt).await? else {
                 return Ok(None);
             };
-            if let Some(answer) = read(line.trim().to_lowercase().as_str()) {
+            if let Some(answer) = read(line.trim()) {
                 return Ok(Some(answer));
             }
             let (last, first) = keys.split_last().unwrap_or((&"", &[]));
@@ -178,27 +194,6 @@ impl Conversation {
             let keys = wrapped(&[keys.as_str()], self.columns().unwrap_or(usize::MAX));
             self.show(&format!("{keys}\n")).await?;
         }
-    }
-
-    /// [`Self::choose`], where `w` shows the whole text first.
-    pub async fn choose_or_show<T>(
-        &mut self,
-        prompt: &str,
-        keys: &[&str],
-        read: impl Fn(&str) -> Option<T>,
-        whole: impl Fn(Option<usize>) -> String,
-    ) -> io::Result<Option<T>> {
-        let read = |typed: &str| match typed {
-            "w" | "whole" => Some(None),
-            typed => read(typed).map(Some),
-        };
-        while let Some(answer) = self.choose(prompt, keys, read).await? {
-            if answer.is_some() {
-                return Ok(answer);
-            }
-            self.show(&whole(self.columns())).await?;
-        }
-        Ok(None)
     }
 
     /// Asks a question for yes or no; `None` if the terminal has ended.

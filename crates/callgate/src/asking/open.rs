@@ -157,7 +157,7 @@ fn close(
     covered_by: Option<&Reply>,
 ) -> Result<Settled, StoreError> {
     let answer = match covered_by {
-        Some(reply) => record::of_reply(store, run, reply)?,
+        Some(reply) => record::reply_record(store, run, reply)?,
         None => None,
     };
     match answer {

@@ -108,8 +108,18 @@ pub fn choice_of(answer: Answer) -> Option<Choice> {
     choices.find_map(|(choice, of)| (of == answer).then_some(choice))
 }
 
-/// The answer in the words of a store, if the reply has one. Edited arguments are kept with the run.
-pub(super) fn of_reply(
+/// The answer of a choice; `None` for a choice of a later version.
+pub fn answer_of(choice: Choice) -> Option<Answer> {
+    let mut choices = CHOICES.into_iter();
+    choices.find_map(|(of, answer)| (of == choice).then_some(answer))
+}
+
+/// The record of a reply, if it has a choice. Edited arguments are kept with the run.
+///
+/// # Errors
+///
+/// [`StoreError`] if the arguments cannot be kept.
+pub fn reply_record(
     store: &dyn Store,
     run: &RunContext,
     reply: &Reply,
@@ -140,10 +150,7 @@ pub(super) fn reply(store: &dyn Store, record: &QuestionRecord) -> Reply {
             _ => Answer::Failed.into(),
         };
     };
-    let mut choices = CHOICES.into_iter();
-    let chosen = choices.find_map(|(choice, of)| (choice == answer.choice).then_some(of));
-    // A choice of a later version.
-    let mut reply = Reply::from(chosen.unwrap_or(Answer::Failed));
+    let mut reply = Reply::from(answer_of(answer.choice).unwrap_or(Answer::Failed));
     if let Some(edited) = &answer.edited {
         let blob = edited.blob.as_deref();
         let bytes = blob.and_then(|hash| store.blob(Access::User(&record.user), hash).ok());

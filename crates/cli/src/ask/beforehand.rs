@@ -35,17 +35,22 @@ pub async fn choose(tools: &[PreviewedTool], time: &str) -> std::io::Result<Vec<
         format!("└ allow them {time}? [all] of them  [1 2] those, by number  {whole}[n] none: ")
     };
     let read = |typed: &str| match typed {
-        "y" | "yes" if is_one => Some(tools.to_vec()),
-        "all" => Some(tools.to_vec()),
-        "n" | "no" | "none" => Some(Vec::new()),
-        numbers => numbered(numbers, tools),
+        "w" | "whole" => Some(None),
+        "y" | "yes" if is_one => Some(Some(tools.to_vec())),
+        "all" => Some(Some(tools.to_vec())),
+        "n" | "no" | "none" => Some(Some(Vec::new())),
+        numbers => numbered(numbers, tools).map(Some),
     };
     let prompt = harmless(&prompt);
-    let whole = |columns| capped(&list(tools, Shown::Whole, columns), columns);
-    let chosen = conversation
-        .choose_or_show(&prompt, &keys, read, whole)
-        .await?;
-    Ok(chosen.unwrap_or_default())
+    while let Some(chosen) = conversation.choose(&prompt, &keys, read).await? {
+        if let Some(chosen) = chosen {
+            return Ok(chosen);
+        }
+        let columns = conversation.columns();
+        let whole = capped(&list(tools, Shown::Whole, columns), columns);
+        conversation.show(&whole).await?;
+    }
+    Ok(Vec::new())
 }
 
 /// The tools with their numbers. As in a question about a call, foreign text stands after a bar,

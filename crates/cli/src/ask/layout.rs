@@ -1,6 +1,8 @@
 //! The layout of questions: what stands out, what is cut, and the line that stays after the answer.
 
 use callgate::Answer;
+use callgate::faces::asking::choice_of;
+use callgate::faces::store::Choice;
 use callgate_text::{cut_to_width, wrapped};
 
 use crate::style::{self, styled};
@@ -85,15 +87,21 @@ fn left_out(rows: usize, columns: Option<usize>) -> String {
     wrapped(&[text.as_str()], columns.unwrap_or(usize::MAX)) + "\n"
 }
 
+/// A choice in words.
+pub fn said(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Once => "allowed once",
+        Choice::Run => "allowed in this run",
+        Choice::Session => "allowed in this session",
+        Choice::Always => "allowed always",
+        Choice::DenyRun => "denied in this run",
+        _ => "denied",
+    }
+}
+
 /// The line that stays of an answered question about a call.
 pub fn summary(call: &str, answer: Answer, columns: usize) -> String {
-    let outcome = match answer {
-        Answer::Once => "allowed once",
-        Answer::Run => "allowed in this run",
-        Answer::Always => "allowed always",
-        Answer::DenyRun => "denied in this run",
-        _ => "denied",
-    };
+    let outcome = said(choice_of(answer).unwrap_or(Choice::Deny));
     let (mark, style) = if answer.allows() {
         ("✓", style::ALLOWED)
     } else {
