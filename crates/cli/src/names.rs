@@ -8,11 +8,8 @@ use crate::{print, setup};
 
 /// Prints the problem of a name that is not a tool, and returns the exit code.
 pub fn not_a_tool(gate: &Gate, function: &str) -> Option<u8> {
-    if gate.view().has_tool(function) {
-        return None;
-    }
-    let message = gate.view().unknown_tool_message(function);
-    no_such_tools(gate, vec![(function, message)])
+    let is_tool = gate.view().has_tool(function);
+    (!is_tool).then(|| Fault::of(gate, function, &[]).tell())
 }
 
 /// The tools of these names, patterns and servers; all tools without any. The error: an exit code,
@@ -23,7 +20,7 @@ pub fn chosen(gate: &Gate, wanted: &[String]) -> Result<Vec<ToolInfo>, u8> {
         return Ok(tools);
     }
     let servers = servers(gate);
-    let (mut patterns, mut wrong) = (Vec::new(), Vec::new());
+    let (mut patterns, mut faults) = (Vec::new(), Vec::new());
     for name in wanted.iter().filter(|name| !servers.contains(name)) {
         let matches = |pattern: &Pattern| {
             let mut tools = tools.iter();
@@ -31,10 +28,16 @@ pub fn chosen(gate: &Gate, wanted: &[String]) -> Result<Vec<ToolInfo>, u8> {
         };
         match Pattern::new(name).ok().filter(matches) {
             Some(pattern) => patterns.push(pattern),
-            None => wrong.push((name.as_str(), unmatched(gate, name, &servers))),
+            None => {
+                let fault = Fault::of(gate, name, &servers);
+                if !faults.contains(&fault) {
+                    faults.push(fault);
+                }
+            }
         }
     }
-    if let Some(code) = no_such_tools(gate, wrong) {
+    // The code of wrong usage, if any name is wrong, is the least.
+    if let Some(code) = faults.iter().map(Fault::tell).min() {
         return Err(code);
     }
     tools.retain(|tool| {
@@ -52,35 +55,6 @@ fn servers(gate: &Gate) -> Vec<String> {
     servers.chain(off).collect()
 }
 
-/// The message for a name or pattern that matches no tool and no server.
-fn unmatched(gate: &Gate, name: &str, servers: &[String]) -> String {
-    let message = if name.contains('*') {
-        gate.view().unmatched_message(name)
-    } else {
-        gate.view().unknown_tool_message(name)
-    };
-    match nearest(name, servers.iter().map(String::as_str)) {
-        Some(server) if !message.ends_with('?') => {
-            format!("{message}; did you mean the server {server:?}?")
-        }
-        _ => message,
-    }
-}
-
-/// Prints why these names or patterns match no tool, and returns the exit code: of wrong usage, if
-/// any name is wrong. Each has the message for a name that no server is known to have.
-fn no_such_tools(gate: &Gate, wrong: Vec<(&str, String)>) -> Option<u8> {
-    let mut faults: Vec<Fault> = Vec::new();
-    for (name, message) in wrong {
-        let fault = missing_server(gate, name).unwrap_or_else(|| not_named(gate, name, message));
-        if !faults.contains(&fault) {
-            faults.push(fault);
-        }
-    }
-    let codes: Vec<u8> = faults.iter().map(Fault::tell).collect();
-    codes.into_iter().min()
-}
-
 /// The problem with a tool name, and its exit code.
 #[derive(PartialEq)]
 pub struct Fault {
@@ -89,26 +63,40 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Prints the problem, and returns the exit code.
-    pub fn tell(&self) -> u8 {
-        print::error(&self.message);
-        self.code
-    }
-}
-
-fn not_named(gate: &Gate, function: &str, message: String) -> Fault {
-    let message = gate.view().kept_from_models(function).unwrap_or_else(|| {
-        let advice = match gate.view().disabled_server_of(function) {
+    /// The problem of a name or pattern that matches no tool and none of these servers.
+    fn of(gate: &Gate, name: &str, servers: &[String]) -> Self {
+        let view = gate.view();
+        if let Some(missing) = missing_server(gate, name) {
+            return missing;
+        }
+        let mut message = if name.contains('*') {
+            view.unmatched_message(name)
+        } else {
+            view.unknown_tool_message(name)
+        };
+        if let Some(server) = nearest(name, servers.iter().map(String::as_str))
+            && !message.ends_with('?')
+        {
+            message += &format!("; did you mean the server {server:?}?");
+        }
+        let advice = match view.disabled_server_of(name) {
             Some(_) => setup::TO_USE_A_SERVER,
             None => "`callgate tools` lists those there are",
         };
         // The message may end with a question.
         let then = if message.ends_with('?') { "" } else { ";" };
-        format!("{message}{then} {advice}")
-    });
-    Fault {
-        message,
-        code: crate::exit::USAGE,
+        Self {
+            message: view
+                .kept_from_models(name)
+                .unwrap_or_else(|| format!("{message}{then} {advice}")),
+            code: crate::exit::USAGE,
+        }
+    }
+
+    /// Prints the problem, and returns the exit code.
+    pub fn tell(&self) -> u8 {
+        print::error(&self.message);
+        self.code
     }
 }
 
