@@ -65,7 +65,8 @@ pub struct Page<T> {
 }
 
 /// Conditions of a list of runs. All must hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RunFilter {
     /// Runs that started at this time or later.
     pub since: Option<Timestamp>,
@@ -83,12 +84,14 @@ pub struct RunFilter {
 }
 
 /// Conditions of a list of questions. All must hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct QuestionFilter {
     pub state: Option<QuestionState>,
     /// Questions of this run.
     pub run: Option<String>,
-    /// Questions of this owner.
+    /// Questions of this owner. A query does not set it.
+    #[serde(skip)]
     pub owner: Option<String>,
     /// The place to continue.
     pub after: Option<Cursor>,

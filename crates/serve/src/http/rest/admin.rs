@@ -7,8 +7,8 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::{Extension, Json};
 use callgate_store::{
-    AnswerRecord, Body, Choice, Cursor, Page, QuestionFilter, QuestionRecord, QuestionState,
-    RunFilter, RunStatus, Store, StoreError, StoreErrorKind,
+    AnswerRecord, Body, Choice, Page, QuestionFilter, QuestionRecord, QuestionState, RunFilter,
+    Store, StoreError, StoreErrorKind,
 };
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -30,29 +30,6 @@ type Shown = Result<Value, HttpRefusal>;
 type Answered = Result<Json<Value>, HttpRefusal>;
 type Id = Result<Path<String>, PathRejection>;
 
-/// The query of `GET /v1/admin/questions`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct QuestionsQuery {
-    state: Option<QuestionState>,
-    run: Option<String>,
-    after: Option<String>,
-    limit: Option<usize>,
-}
-
-/// The query of `GET /v1/admin/runs`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RunsQuery {
-    status: Option<RunStatus>,
-    tool: Option<String>,
-    text: Option<String>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    after: Option<String>,
-    limit: Option<usize>,
-}
-
 /// The body of an answer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,14 +47,8 @@ pub(super) async fn questions(
     Extension(operator): Extension<Arc<Operator>>,
     uri: Uri,
 ) -> Answered {
-    let query: QuestionsQuery = query(&uri)?;
-    let filter = QuestionFilter {
-        state: Some(query.state.unwrap_or(QuestionState::Open)),
-        run: query.run,
-        after: query.after.map(Cursor::from),
-        limit: query.limit.unwrap_or_default(),
-        owner: None,
-    };
+    let mut filter: QuestionFilter = query(&uri)?;
+    filter.state.get_or_insert(QuestionState::Open);
     with_store(&door, move |store| {
         store.expire_questions(operator.access(), Timestamp::now())?;
         let page = store.questions(operator.access(), &filter)?;
@@ -134,16 +105,7 @@ pub(super) async fn runs(
     Extension(operator): Extension<Arc<Operator>>,
     uri: Uri,
 ) -> Answered {
-    let query: RunsQuery = query(&uri)?;
-    let filter = RunFilter {
-        since: query.since,
-        until: query.until,
-        status: query.status,
-        tool: query.tool,
-        text: query.text,
-        after: query.after.map(Cursor::from),
-        limit: query.limit.unwrap_or_default(),
-    };
+    let filter: RunFilter = query(&uri)?;
     with_store(&door, move |store| {
         let page = store.runs(operator.access(), &filter)?;
         Ok(list("runs", &page, |_| {}))
