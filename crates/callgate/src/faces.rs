@@ -32,7 +32,7 @@ pub use crate::workers::Workers;
 pub mod asking {
     pub use crate::asking::{
         AnswerLinks, Asking, AskingOptions, LinkAnswer, RecordedAsker, RunContext, Way,
-        WebhookConfig, WebhookUrl, answer_of, choice_of, record_way, reply_record,
+        WebhookConfig, WebhookUrl, choice_of, question_texts, record_way, reply_record,
     };
 }
 

@@ -9,9 +9,9 @@ use std::env::var;
 use std::sync::Arc;
 
 use callgate::config::Config;
-use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way, record_way};
+use callgate::faces::asking::{Asking, RecordedAsker, RunContext, Way, question_texts, record_way};
 use callgate::faces::store::Recorder;
-use callgate::faces::{OneAtATime, answer_text, call_text, question_text};
+use callgate::faces::{OneAtATime, call_text, question_text};
 use callgate::question::{GrantStoreError, Reply};
 use callgate::{Answer, Asker, Question};
 use callgate_text::label;
@@ -23,7 +23,7 @@ use layout::summary;
 
 pub use beforehand::choose;
 pub use layout::said;
-pub use prompt::{CallQuestion, Said, ask};
+pub use prompt::{Said, ask};
 
 /// Asks on the controlling terminal, because standard input may be the script.
 pub struct TerminalAsker;
@@ -118,18 +118,11 @@ pub fn person() -> String {
 }
 
 async fn answer(question: &Question) -> std::io::Result<Reply> {
-    let offers = question.answers().into_iter();
-    let offers = offers.map(|answer| (answer, answer_text(question, answer)));
-    let asked = CallQuestion {
-        function: &question.function,
-        script: question.script,
-        offers: offers.collect(),
-        arguments: Some(&question.arguments),
-        can_skip: false,
-    };
     let mut conversation = Conversation::begin().await?;
     let text = |shown, columns| question_text(question, shown, columns);
-    let Said::Reply(reply) = ask(&mut conversation, &asked, text).await? else {
+    let (function, texts) = (&question.function, question_texts(question));
+    let said = ask(&mut conversation, function, &texts, false, text).await?;
+    let Said::Reply(reply) = said else {
         // The person has ended the input (Ctrl-D), or the terminal has ended.
         let ended = if is_attended() {
             Answer::Deny

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::faces::Shown;
-use callgate::faces::asking::{RunContext, answer_of, reply_record};
+use callgate::faces::asking::{RunContext, reply_record};
 use callgate::faces::store::{
     Access, Choice, QuestionFilter, QuestionRecord, QuestionState, QuestionTexts, Settled, Store,
     StoreError,
@@ -16,7 +16,7 @@ use callgate_text::{harmless, label, quoted, shown_duration, text_width};
 use jiff::Timestamp;
 
 use crate::args::QuestionsArgs;
-use crate::ask::{self, CallQuestion, Said, person, said};
+use crate::ask::{self, Said, person, said};
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::print;
 use crate::setup::{self, Sources};
@@ -133,23 +133,12 @@ async fn handle(store: &dyn Store, question: &QuestionRecord) -> anyhow::Result<
 /// Shows a question, and asks until there is an answer.
 async fn ask(store: &dyn Store, question: &QuestionRecord) -> io::Result<Said> {
     let texts = question.texts.clone().unwrap_or_default();
-    let offers = texts.offers.iter().filter_map(|offer| {
-        let effect = label(&offer.effect, SHOWN);
-        Some((answer_of(offer.choice)?, effect))
-    });
-    let asked = CallQuestion {
-        function: &question.function,
-        script: texts.script,
-        offers: offers.collect(),
-        arguments: texts.arguments.as_deref(),
-        can_skip: true,
-    };
     let text = |extent, columns| match extent {
         Shown::Whole => laid_out(&texts.whole, columns),
         _ => heading(store, question) + &shown(question, &texts, columns),
     };
     let mut conversation = Conversation::begin().await?;
-    ask::ask(&mut conversation, &asked, text).await
+    ask::ask(&mut conversation, &question.function, &texts, true, text).await
 }
 
 /// Waits until a question is not open any more.

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 pub use answer_links::{AnswerLinks, LinkAnswer};
 use open::OpenQuestion;
 pub use options::{AskingOptions, Way};
-pub use record::{RunContext, answer_of, choice_of, reply_record};
+pub use record::{RunContext, choice_of, question_texts, reply_record};
 use watch::Watch;
 use webhook::Webhook;
 pub use webhook_config::{WebhookConfig, WebhookUrl};

@@ -68,11 +68,12 @@ pub(super) fn of_question(
     }
     record.asked = asked;
     record.expires = asked.checked_add(expires).unwrap_or(Timestamp::MAX);
-    record.texts = Some(texts(question));
+    record.texts = Some(question_texts(question));
     record
 }
 
-fn texts(question: &Question) -> QuestionTexts {
+/// The texts of a question, which are not laid out.
+pub fn question_texts(question: &Question) -> QuestionTexts {
     let is_kept = question.arguments.len() <= MAX_ARGUMENTS;
     let whole = if is_kept { Shown::Whole } else { Shown::Short };
     let answers = question.answers().into_iter();
@@ -106,12 +107,6 @@ pub fn choice_of(answer: Answer) -> Option<Choice> {
     }
     let mut choices = CHOICES.into_iter();
     choices.find_map(|(choice, of)| (of == answer).then_some(choice))
-}
-
-/// The answer of a choice; `None` for a choice of a later version.
-pub fn answer_of(choice: Choice) -> Option<Answer> {
-    let mut choices = CHOICES.into_iter();
-    choices.find_map(|(of, answer)| (of == choice).then_some(answer))
 }
 
 /// The record of a reply, if it has a choice. Edited arguments are kept with the run.
@@ -150,7 +145,10 @@ pub(super) fn reply(store: &dyn Store, record: &QuestionRecord) -> Reply {
             _ => Answer::Failed.into(),
         };
     };
-    let mut reply = Reply::from(answer_of(answer.choice).unwrap_or(Answer::Failed));
+    let mut choices = CHOICES.into_iter();
+    let chosen = choices.find_map(|(choice, of)| (choice == answer.choice).then_some(of));
+    // A choice of a later version.
+    let mut reply = Reply::from(chosen.unwrap_or(Answer::Failed));
     if let Some(edited) = &answer.edited {
         let blob = edited.blob.as_deref();
         let bytes = blob.and_then(|hash| store.blob(Access::User(&record.user), hash).ok());

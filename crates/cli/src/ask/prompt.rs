@@ -4,27 +4,32 @@ use std::io;
 
 use callgate::Answer;
 use callgate::faces::Shown;
+use callgate::faces::asking::choice_of;
+use callgate::faces::store::QuestionTexts;
 use callgate::question::Reply;
-use callgate_text::harmless;
+use callgate_text::{harmless, label};
 
 use super::edit::edited;
 use super::layout::{capped, highlighted};
 use crate::terminal::Conversation;
 
+/// Characters shown of an effect.
+const SHOWN: usize = 300;
+
 /// The keys and words of a prompt, in its order.
-const KEYS: [(&str, &str, Choice); 8] = [
-    ("y", "yes", Choice::Answer(Answer::Once)),
-    ("r", "run", Choice::Answer(Answer::Run)),
-    ("a", "always", Choice::Answer(Answer::Always)),
-    ("x", "never", Choice::Answer(Answer::DenyRun)),
-    ("e", "edit", Choice::Edit),
-    ("s", "skip", Choice::Skip),
-    ("w", "whole", Choice::Whole),
-    ("n", "no", Choice::Answer(Answer::Deny)),
+const KEYS: [(&str, &str, Key); 8] = [
+    ("y", "yes", Key::Answer(Answer::Once)),
+    ("r", "run", Key::Answer(Answer::Run)),
+    ("a", "always", Key::Answer(Answer::Always)),
+    ("x", "never", Key::Answer(Answer::DenyRun)),
+    ("e", "edit", Key::Edit),
+    ("s", "skip", Key::Skip),
+    ("w", "whole", Key::Whole),
+    ("n", "no", Key::Answer(Answer::Deny)),
 ];
 
 #[derive(Clone, Copy)]
-enum Choice {
+enum Key {
     Answer(Answer),
     /// The call is made with other arguments.
     Edit,
@@ -34,30 +39,21 @@ enum Choice {
     Whole,
 }
 
-/// A question about a call, for a person at the terminal.
-pub struct CallQuestion<'a> {
-    pub function: &'a str,
-    /// True if a script makes the call.
-    pub script: bool,
-    /// The answers that differ in their effect, each with the effect in words.
-    pub offers: Vec<(Answer, String)>,
-    /// The arguments, unless they are too long to edit.
-    pub arguments: Option<&'a str>,
-    pub can_skip: bool,
-}
-
-impl CallQuestion<'_> {
-    /// The effect of a choice in words; `None` if it is not offered.
-    fn effect(&self, choice: Choice) -> Option<&str> {
-        match choice {
-            Choice::Answer(answer) => {
-                let mut offers = self.offers.iter();
-                let (_, effect) = offers.find(|(offered, _)| *offered == answer)?;
-                Some(effect)
+impl Key {
+    /// The effect in words; `None` if the question does not offer it.
+    fn effect(self, question: &QuestionTexts, can_skip: bool) -> Option<&str> {
+        match self {
+            Self::Answer(answer) => {
+                let mut offers = question.offers.iter();
+                let offer = offers.find(|offer| Some(offer.choice) == choice_of(answer))?;
+                Some(&offer.effect)
             }
-            Choice::Edit => self.arguments.map(|_| "this call with other arguments"),
-            Choice::Skip => self.can_skip.then_some("skip"),
-            Choice::Whole => Some("show whole"),
+            Self::Edit => {
+                let arguments = question.arguments.as_ref();
+                arguments.map(|_| "this call with other arguments")
+            }
+            Self::Skip => can_skip.then_some("skip"),
+            Self::Whole => Some("show whole"),
         }
     }
 }
@@ -70,55 +66,57 @@ pub enum Said {
     Ended,
 }
 
-/// Shows a question, and asks until there is an answer. `text` gives its rows for a number of
-/// columns.
+/// Shows a question about a call of `function`, and asks until there is an answer. `text` gives its
+/// rows for a number of columns.
 pub async fn ask(
     conversation: &mut Conversation,
-    question: &CallQuestion<'_>,
+    function: &str,
+    question: &QuestionTexts,
+    can_skip: bool,
     text: impl Fn(Shown, Option<usize>) -> String,
 ) -> io::Result<Said> {
     let (mut keys, mut choices) = (Vec::new(), Vec::new());
-    for (key, _, choice) in KEYS {
-        if let Some(effect) = question.effect(choice) {
+    for (key, _, act) in KEYS {
+        if let Some(effect) = act.effect(question, can_skip) {
             keys.push(key);
-            choices.push(format!("[{key}] {effect}"));
+            choices.push(format!("[{key}] {}", label(effect, SHOWN)));
         }
     }
     let prompt = harmless(&format!("└ allow? {}: ", choices.join("  ")));
     let rows = |shown, columns| {
         let text = capped(&text(shown, columns), columns);
-        highlighted(&text, question.function, question.script)
+        highlighted(&text, function, question.script)
     };
     let read = |line: &str| {
         let (typed, reason) = line.split_once(' ').unwrap_or((line, ""));
         let (typed, reason) = (typed.to_lowercase(), reason.trim());
         let mut offered = KEYS.into_iter().filter(|(key, ..)| keys.contains(key));
-        let (.., choice) = offered.find(|(key, word, _)| typed == *key || typed == *word)?;
-        let takes_reason = matches!(choice, Choice::Answer(answer) if !answer.allows());
-        (reason.is_empty() || takes_reason).then(|| (choice, reason.to_owned()))
+        let (.., act) = offered.find(|(key, word, _)| typed == *key || typed == *word)?;
+        let takes_reason = matches!(act, Key::Answer(answer) if !answer.allows());
+        (reason.is_empty() || takes_reason).then(|| (act, reason.to_owned()))
     };
     let short = rows(Shown::Short, conversation.columns());
     conversation.begin_row().await?;
     conversation.show(&short).await?;
     loop {
-        let Some((choice, reason)) = conversation.choose_line(&prompt, &keys, read).await? else {
+        let Some((act, reason)) = conversation.choose_line(&prompt, &keys, read).await? else {
             return Ok(Said::Ended);
         };
         let mut reply = Reply::from(Answer::Once);
-        match choice {
-            Choice::Answer(answer) => {
+        match act {
+            Key::Answer(answer) => {
                 reply.answer = answer;
                 reply.reason = Some(reason).filter(|reason| !reason.is_empty());
             }
-            Choice::Edit => {
-                let arguments = question.arguments.unwrap_or_default();
+            Key::Edit => {
+                let arguments = question.arguments.as_deref().unwrap_or_default();
                 reply.arguments = edited(conversation, arguments).await?;
                 if reply.arguments.is_none() {
                     continue;
                 }
             }
-            Choice::Skip => return Ok(Said::Skip),
-            Choice::Whole => {
+            Key::Skip => return Ok(Said::Skip),
+            Key::Whole => {
                 let whole = rows(Shown::Whole, conversation.columns());
                 conversation.show(&whole).await?;
                 continue;
