@@ -201,6 +201,8 @@ pub fn hanging_and_asked() -> Workbench {
             "odd": odd("hang-on-call"),
         },
         "permissions": { "allow": ["odd_*"] },
+        // These clients answer faster than a person.
+        "asking": { "ways": ["client", "terminal"] },
     }))
 }
 

@@ -84,7 +84,9 @@ fn cargo_in(root: &Path) -> Command {
 }
 
 fn metadata_by(mut cargo: Command, arguments: &[&str]) -> Result<Value> {
-    cargo.args(["metadata", "--format-version=1"]).args(arguments);
+    cargo
+        .args(["metadata", "--format-version=1"])
+        .args(arguments);
     serde_json::from_str(&process::output(&mut cargo)?).context("`cargo metadata` is not JSON")
 }
 

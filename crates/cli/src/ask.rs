@@ -48,13 +48,9 @@ impl Asker for TerminalAsker {
             Ok(()) => format!("wrote {function:?} to permissions.allow of {place}"),
             Err(reason) => format!("warning: {function} is allowed in this run only: {reason}"),
         };
-        Box::pin(async move {
-            // The terminal may have ended.
-            if let Ok(mut conversation) = Conversation::begin().await {
-                let text = label(&text, usize::MAX) + "\n";
-                let _ = conversation.show(&text).await;
-            }
-        })
+        // The call must not wait for a different question, which may be at the terminal.
+        print::err(&(label(&text, usize::MAX) + "\n"));
+        Box::pin(std::future::ready(()))
     }
 }
 

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_text::{harmless, undrawn};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::Value;
@@ -40,6 +41,14 @@ pub fn out(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// True if the reader of standard output was closed.
+pub fn is_out_closed() -> bool {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let polls = poll(&mut polled, Some(&Timespec::default()));
+    polls.is_ok() && polled[0].revents().contains(PollFlags::ERR)
+}
+
 /// Characters of a value that a terminal shows in one line.
 const SHORT_LINE: usize = 80;
 
@@ -52,7 +61,7 @@ pub fn laid_out(json: &str) -> Cow<'_, str> {
 }
 
 /// The JSON text with each member and element on a line; `None` if that changes a number or a string.
-fn in_lines(json: &str) -> Option<String> {
+pub fn in_lines(json: &str) -> Option<String> {
     let value: Value = serde_json::from_str(json).ok()?;
     let is_same = serde_json::to_string(&value).ok()? == json;
     is_same.then(|| format!("{value:#}"))

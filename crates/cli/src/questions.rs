@@ -5,11 +5,12 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use callgate::Answer;
 use callgate::faces::Shown;
 use callgate::faces::asking::{RunContext, reply_record};
 use callgate::faces::store::{
     Access, Choice, QuestionFilter, QuestionRecord, QuestionState, QuestionTexts, Settled, Store,
-    StoreError,
+    StoreError, StoreErrorKind,
 };
 use callgate::question::Reply;
 use callgate_text::{harmless, label, quoted, shown_duration, text_width};
@@ -24,6 +25,7 @@ use crate::terminal::{Conversation, is_attended};
 
 /// Time between two looks at the store.
 const INTERVAL: Duration = Duration::from_millis(250);
+const ALL: Access<'_> = Access::All;
 /// Characters shown of a name, or of a call.
 const SHOWN: usize = 300;
 
@@ -40,24 +42,32 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
     let mut seen = HashSet::new();
     let mut code = 0;
     for look in 0_u64.. {
-        let mut open = open_questions(store)?;
-        open.retain(|question| seen.insert(question.id.clone()));
+        let mut open = match open_questions(store) {
+            // A later look sees them.
+            Err(error) if args.watch && error.kind() == StoreErrorKind::Locked => Vec::new(),
+            open => open?,
+        };
+        open.retain(|id| seen.insert(id.clone()));
         if args.json && !args.watch {
-            print::json(&open)?;
-        } else if look == 0 && open.is_empty() && !args.json {
+            let open: Result<Vec<_>, _> = open.iter().map(|id| store.question(ALL, id)).collect();
+            print::json(&open?)?;
+            return Ok(0);
+        }
+        if look == 0 && open.is_empty() && !args.json {
             print::err("no question is open\n");
         }
         if !args.json && !can_answer && !open.is_empty() {
             code = USAGE;
         }
-        for question in &open {
-            if args.json {
-                if args.watch {
-                    print::out(&format!("{}\n", serde_json::to_string(question)?))?;
-                }
+        for id in &open {
+            let question = store.question(ALL, id)?;
+            if question.state != QuestionState::Open {
+                // An answer to a different question covers it.
+            } else if args.json {
+                print::out(&format!("{}\n", serde_json::to_string(&question)?))?;
             } else if can_answer {
                 let is_over = tokio::select! {
-                    handled = handle(store, question) => !handled?,
+                    handled = handle(store, &question) => !handled?,
                     () = cancel.cancelled() => true,
                 };
                 if is_over {
@@ -65,8 +75,8 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
                 }
             } else {
                 let texts = question.texts.clone().unwrap_or_default();
-                let rows = shown(question, &texts, None);
-                let text = format!("{}{rows}\n", heading(store, question));
+                let rows = shown(&question, &texts, None);
+                let text = format!("{}{rows}\n", heading(store, &question));
                 print::out(&text)?;
             }
         }
@@ -77,6 +87,9 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
             () = tokio::time::sleep(INTERVAL) => {}
             () = cancel.cancelled() => return Ok(INTERRUPTED),
         }
+        if print::is_out_closed() {
+            break;
+        }
     }
     if code == USAGE {
         print::note("answers are given at a terminal: run `callgate questions` in one");
@@ -84,8 +97,8 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
     Ok(code)
 }
 
-/// The open questions, the oldest first, without those of processes that have ended.
-fn open_questions(store: &dyn Store) -> Result<Vec<QuestionRecord>, StoreError> {
+/// The ids of the open questions, the oldest first, without those of processes that have ended.
+fn open_questions(store: &dyn Store) -> Result<Vec<String>, StoreError> {
     tidy(store)?;
     let mut filter = QuestionFilter {
         state: Some(QuestionState::Open),
@@ -93,8 +106,8 @@ fn open_questions(store: &dyn Store) -> Result<Vec<QuestionRecord>, StoreError> 
     };
     let mut all = Vec::new();
     loop {
-        let page = store.questions(Access::All, &filter)?;
-        all.extend(page.items);
+        let page = store.questions(ALL, &filter)?;
+        all.extend(page.items.into_iter().map(|question| question.id));
         if page.next.is_none() {
             return Ok(all);
         }
@@ -106,7 +119,7 @@ fn open_questions(store: &dyn Store) -> Result<Vec<QuestionRecord>, StoreError> 
 fn tidy(store: &dyn Store) -> Result<(), StoreError> {
     let now = Timestamp::now();
     store.close_lost(now)?;
-    store.expire_questions(Access::All, now)?;
+    store.expire_questions(ALL, now)?;
     Ok(())
 }
 
@@ -124,9 +137,14 @@ async fn handle(store: &dyn Store, question: &QuestionRecord) -> anyhow::Result<
         Said::Skip => return Ok(true),
         Said::Ended => return Ok(false),
     };
+    let covers_others = !matches!(reply.answer, Answer::Once | Answer::Deny);
     // If there was an answer before, it shows that one.
     let settled = answer(store, question, reply)?;
     print::err(&format!("{}\n", outcome(&settled.question)));
+    if covers_others {
+        // The process of the run closes the questions that the answer covers.
+        tokio::time::sleep(2 * INTERVAL).await;
+    }
     Ok(true)
 }
 
@@ -148,10 +166,11 @@ async fn until_closed(
 ) -> Result<QuestionRecord, StoreError> {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        tidy(store)?;
-        let current = store.question(Access::All, &question.id)?;
-        if current.state != QuestionState::Open {
-            return Ok(current);
+        let current = tidy(store).and_then(|()| store.question(ALL, &question.id));
+        match current {
+            Ok(current) if current.state != QuestionState::Open => return Ok(current),
+            Err(error) if error.kind() != StoreErrorKind::Locked => return Err(error),
+            _ => {}
         }
     }
 }
@@ -178,7 +197,7 @@ fn answer(
 fn heading(store: &dyn Store, question: &QuestionRecord) -> String {
     let mut text = format!("question of run {}", question.run);
     // The record of the run may lag.
-    if let Ok(run) = store.run(Access::All, &question.run) {
+    if let Ok(run) = store.run(ALL, &question.run) {
         let client = run.client.map(|client| format!(" of {client}"));
         let folder = run.configuration.folder.map(|it| format!(" in {it}"));
         text += &[client, folder].map(Option::unwrap_or_default).concat();
@@ -238,6 +257,7 @@ fn outcome(question: &QuestionRecord) -> String {
                 "terminal" => format!("at the terminal of run {}", question.run),
                 "client" => format!("in the client of run {}", question.run),
                 "questions" => "in `callgate questions`".to_owned(),
+                via if via.starts_with("question ") => format!("in the {via}"),
                 via => format!("by {via}"),
             };
             let said = match &answer.edited {

@@ -360,6 +360,9 @@ pub struct Reply {
     pub by: Option<String>,
     /// The way by which the answer came, such as `terminal`.
     pub via: Option<String>,
+    /// The time from the display of the question to the answer, if it is known.
+    #[doc(hidden)]
+    pub took: Option<Duration>,
 }
 
 impl From<Answer> for Reply {
@@ -371,6 +374,7 @@ impl From<Answer> for Reply {
             reason: None,
             by: None,
             via: None,
+            took: None,
         }
     }
 }

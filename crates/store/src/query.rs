@@ -19,7 +19,9 @@ pub enum Access<'a> {
     User(&'a str),
     /// The named users, for an approver.
     Users(&'a [String]),
-    /// All users, for an operator.
+    /// All users that have a name, for an operator of a server with users.
+    Named,
+    /// All users.
     All,
 }
 

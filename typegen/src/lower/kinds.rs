@@ -36,9 +36,11 @@ impl Kinds {
 
     /// The kinds that a value of `type` stands for, if it is one.
     pub(super) fn of_types(value: &Value) -> Option<Self> {
-        type_names(value).iter().try_fold(Self::NONE, |kinds, name| {
-            Some(kinds.or(Self::of_type(name.as_str()?)?))
-        })
+        type_names(value)
+            .iter()
+            .try_fold(Self::NONE, |kinds, name| {
+                Some(kinds.or(Self::of_type(name.as_str()?)?))
+            })
     }
 
     pub(super) fn and(self, other: Self) -> Self {

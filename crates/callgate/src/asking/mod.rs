@@ -29,7 +29,7 @@ use watch::Watch;
 use webhook::Webhook;
 pub use webhook_config::{WebhookConfig, WebhookUrl};
 
-/// A client refuses this fast only by itself: no person has read the question.
+/// A client answers this fast only by itself: no person has read the question.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// The questions of this process.
@@ -148,7 +148,8 @@ impl RecordedAsker {
             }
             let asked = Instant::now();
             last = way.ask(question.clone()).await;
-            if !passes(name, last.answer, asked.elapsed()) {
+            let took = last.took.unwrap_or_else(|| asked.elapsed());
+            if !passes(name, last.answer, took) {
                 last.via.get_or_insert_with(|| (*name).to_owned());
                 break;
             }
@@ -182,10 +183,8 @@ fn is_record(way: &str) -> bool {
 
 /// True if a reply passes the question on to the next way.
 fn passes(way: &str, answer: Answer, took: Duration) -> bool {
-    match answer {
-        Answer::Deny | Answer::DenyRun => way == Way::Client.name() && took < AT_ONCE,
-        answer => !answer.allows(),
-    }
+    let is_choice = answer.allows() || matches!(answer, Answer::Deny | Answer::DenyRun);
+    !is_choice || way == Way::Client.name() && took < AT_ONCE
 }
 
 /// The answer of a different process; `None` if there can be none.

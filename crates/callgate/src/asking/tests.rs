@@ -261,7 +261,8 @@ async fn ways_pass_questions_on_in_order() {
         // Faster than a person.
         (way("client", Answer::Deny), Answer::Session),
         (way("terminal", Answer::Deny), Answer::Deny),
-        (way("client", Answer::Once), Answer::Once),
+        (way("client", Answer::Once), Answer::Session),
+        (way("terminal", Answer::Once), Answer::Once),
     ] {
         let asker = asker(None, LONG, vec![first, way("webhook", Answer::Session)]);
         assert_eq!(asker.ask(question()).await.answer, expected);

@@ -3,11 +3,12 @@
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, ensure};
-use callgate_text::{label, quoted};
+use callgate_text::{label, one_line, quoted};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
+use crate::print;
 use crate::terminal::Conversation;
 
 /// Starts the editor at the terminal, because the standard streams may be files.
@@ -24,7 +25,7 @@ pub async fn edited(
 ) -> io::Result<Option<String>> {
     let changed = changed(arguments).await;
     conversation.keep();
-    let (text, value) = match changed {
+    let text = match changed {
         Ok(changed) => changed,
         Err(problem) => {
             let problem = label(&format!("{problem:#}"), SHOWN);
@@ -32,7 +33,7 @@ pub async fn edited(
             return Ok(None);
         }
     };
-    let rows = quoted(&value.to_string(), conversation.columns());
+    let rows = quoted(&one_line(&text, usize::MAX), conversation.columns());
     conversation
         .show(&format!("├ the arguments instead:\n{rows}"))
         .await?;
@@ -40,11 +41,11 @@ pub async fn edited(
     Ok((agreed == Some(true)).then_some(text))
 }
 
-/// The arguments as the editor has left them, as text and value. The error: why there are none.
-async fn changed(arguments: &str) -> anyhow::Result<(String, Value)> {
+/// The arguments as the editor has left them. The error: why there are none.
+async fn changed(arguments: &str) -> anyhow::Result<String> {
     let mut file = tempfile::Builder::new().suffix(".json").tempfile()?;
-    let before: Value = serde_json::from_str(arguments)?;
-    writeln!(file, "{}", serde_json::to_string_pretty(&before)?)?;
+    let before = print::in_lines(arguments).unwrap_or_else(|| arguments.to_owned());
+    writeln!(file, "{before}")?;
     let mut command = Command::new("sh");
     command.args(["-c", START, "sh"]).arg(file.path());
     let mut editor = Editor(command.spawn()?);
@@ -52,8 +53,8 @@ async fn changed(arguments: &str) -> anyhow::Result<(String, Value)> {
     let text = callgate_files::read_text(file.path(), MAX_EDITED)?;
     let value: Value = serde_json::from_str(&text).context("not JSON")?;
     ensure!(value.is_object(), "the arguments must be an object");
-    ensure!(value != before, "the arguments are unchanged");
-    Ok((text.trim().to_owned(), value))
+    ensure!(text.trim() != before.trim(), "the arguments are unchanged");
+    Ok(text.trim().to_owned())
 }
 
 /// An editor that is ended with its question. At this signal, editors restore the terminal.

@@ -67,10 +67,14 @@ impl Guard {
         let urls: Vec<Url> = urls.filter_map(|url| Url::parse(url).ok()).collect();
         let names = urls.iter().filter_map(Url::host_str);
         hosts.extend(names.map(|name| any_port(name.to_ascii_lowercase())));
+        // A proxy may send a host of its own with the origin of the public URL.
+        let public = config.public_url.as_deref().map(Url::parse);
+        let public = public.and_then(|url| Some(url.ok()?.origin().ascii_serialization()));
+        let origins = config.allowed_origins.iter().cloned().chain(public);
         hosts.extend(config.allowed_hosts.iter().filter_map(|text| name(text)));
         Self {
             hosts,
-            origins: config.allowed_origins.clone(),
+            origins: origins.collect(),
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Operator {
     pub(crate) name: String,
     /// The only users whose records the operator reaches; `None` for all.
     users: Option<Vec<String>>,
+    /// True if the server has users. Runs of other commands of the account have none.
+    has_users: bool,
     /// The users with the operator's own name.
     own: Vec<String>,
 }
@@ -43,6 +45,7 @@ impl Operators {
             let known = Operator {
                 name: name.clone(),
                 users: operator.users(&config.http),
+                has_users: !config.http.bearer.is_empty() || config.http.oauth.is_some(),
                 own: users_named(name, &config.http),
             };
             (name.clone(), Arc::new(known))
@@ -64,8 +67,11 @@ impl Operators {
 impl Operator {
     /// The records that the operator reaches.
     pub(crate) fn access(&self) -> Access<'_> {
-        let users = self.users.as_deref();
-        users.map_or(Access::All, Access::Users)
+        match &self.users {
+            Some(users) => Access::Users(users),
+            None if self.has_users => Access::Named,
+            None => Access::All,
+        }
     }
 
     /// True if the operator may be this user.

@@ -1,7 +1,6 @@
 //! The asker of a run: questions about calls go to the run's client.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use callgate::faces::{LogLevel, Offers, Root};
 use callgate::question::Reply;
@@ -12,7 +11,7 @@ use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::client::Client;
-use super::pending::{NewRequest, NoAnswer};
+use super::pending::{NewRequest, NoAnswer, TimedAnswer};
 use super::question;
 use super::roots::Folders;
 use super::served_run::ServedRun;
@@ -60,6 +59,15 @@ impl ClientAsker {
         &self,
         requests: Vec<NewRequest<'_>>,
     ) -> Vec<Result<Value, NoAnswer>> {
+        let answers = self.request_timed(requests).await.into_iter();
+        answers.map(|answer| Ok(answer?.value)).collect()
+    }
+
+    /// As [`Self::request`], with the time that each answer took.
+    async fn request_timed(
+        &self,
+        requests: Vec<NewRequest<'_>>,
+    ) -> Vec<Result<TimedAnswer, NoAnswer>> {
         let no_client = vec![Err(NoAnswer::NoClient); requests.len()];
         let mut ended = self.run.subscribe();
         let answered = async {
@@ -85,21 +93,24 @@ impl Asker for ClientAsker {
             let form = question::form(&question, self.has_titles);
             let form = form.filter(|_| self.capabilities.form);
             let Some(form) = form else {
-                return Answer::NoAsker;
+                return Answer::NoAsker.into();
             };
             let _asking = self.run.progress.asking(question::about(&question));
-            let asked = Instant::now();
-            match self.request(vec![(None, form)]).await.pop() {
-                Some(Ok(result)) => question::answer(&question, &result, asked.elapsed()),
+            let answer = match self.request_timed(vec![(None, form)]).await.pop() {
+                Some(Ok(TimedAnswer { value, took })) => {
+                    let mut reply = Reply::from(question::answer(&question, &value, took));
+                    reply.took = Some(took);
+                    return reply;
+                }
                 None | Some(Err(NoAnswer::NoClient)) => Answer::Failed,
                 Some(Err(NoAnswer::Late)) => Answer::Late,
                 Some(Err(NoAnswer::Failed(reason))) => {
                     tracing::debug!(reason, "the client could not ask its user");
                     Answer::Failed
                 }
-            }
+            };
+            answer.into()
         }
-        .map(Reply::from)
         .boxed()
     }
 }

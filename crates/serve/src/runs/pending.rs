@@ -1,7 +1,7 @@
 //! Questions of a run that wait for the client's answer.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgate::faces::Offers;
 use callgate_text::label;
@@ -36,11 +36,21 @@ pub(crate) struct PendingRequests {
 #[derive(Debug)]
 struct PendingRequest {
     request: InputRequest,
-    answer: oneshot::Sender<Result<Value, NoAnswer>>,
+    answer: oneshot::Sender<Result<TimedAnswer, NoAnswer>>,
+    /// The time when a client got the request, or when it was opened.
+    since: Instant,
     /// The request was sent to a client, which works on it.
     is_sent: bool,
     /// The request was in an answer to a client, which repeats its request.
     is_shown: bool,
+}
+
+/// An answer of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TimedAnswer {
+    pub(crate) value: Value,
+    /// The time since the client got the request.
+    pub(crate) took: Duration,
 }
 
 /// The reason why a request has no answer.
@@ -71,7 +81,10 @@ impl PendingRequests {
     }
 
     /// Opens requests at once, and waits for the answers. Dropping the future withdraws them.
-    pub(crate) async fn ask(&self, requests: Vec<NewRequest<'_>>) -> Vec<Result<Value, NoAnswer>> {
+    pub(crate) async fn ask(
+        &self,
+        requests: Vec<NewRequest<'_>>,
+    ) -> Vec<Result<TimedAnswer, NoAnswer>> {
         let mut waiting = Vec::new();
         {
             let mut open = self.open.lock();
@@ -84,6 +97,7 @@ impl PendingRequests {
                 let request = PendingRequest {
                     request,
                     answer,
+                    since: Instant::now(),
                     is_sent: false,
                     is_shown: false,
                 };
@@ -130,8 +144,7 @@ impl PendingRequests {
 
     pub(crate) fn answer(&self, key: &str, answer: Result<Value, NoAnswer>) {
         if let Some(request) = self.open.lock().remove(key) {
-            // A cancelled call no longer waits.
-            let _ = request.answer.send(answer);
+            request.answered(answer);
         }
     }
 
@@ -150,7 +163,7 @@ impl PendingRequests {
             if open.get(&key).is_some_and(is_asked)
                 && let Some(request) = open.remove(&key)
             {
-                let _ = request.answer.send(Ok(response));
+                request.answered(Ok(response));
             }
         }
     }
@@ -175,6 +188,9 @@ impl PendingRequests {
         let mut open = self.open.lock();
         let fitting = open.iter_mut().filter(|(_, it)| it.is_for(client));
         let marked = fitting.map(|(key, it)| {
+            if !it.is_sent && !it.is_shown {
+                it.since = Instant::now();
+            }
             mark(it);
             (key.clone(), it.request.clone())
         });
@@ -183,6 +199,13 @@ impl PendingRequests {
 }
 
 impl PendingRequest {
+    /// Gives the answer to the call, unless it was cancelled.
+    fn answered(self, answer: Result<Value, NoAnswer>) {
+        let took = self.since.elapsed();
+        let answer = answer.map(|value| TimedAnswer { value, took });
+        let _ = self.answer.send(answer);
+    }
+
     /// True if this client can answer, and no client works on it.
     fn is_for(&self, client: Offers) -> bool {
         !self.is_sent && can_answer(client, &self.request)

@@ -12,6 +12,8 @@ use super::answerer::Answerer;
 
 /// The limit of notices that wait to be sent. Further notices replace the oldest.
 const MAX_NOTICES: usize = 64;
+/// The limit of named subjects of open questions.
+const MAX_SUBJECTS: usize = 5;
 /// The limit of a printed line, in characters.
 const MAX_LINE: usize = 120;
 
@@ -138,8 +140,16 @@ impl RunState {
 
     /// The subjects of the open questions.
     pub(crate) fn asked(&self) -> String {
-        let subjects = self.asking.iter().map(|(about, _)| about.as_str());
-        subjects.collect::<Vec<_>>().join(" and ")
+        let mut subjects: Vec<&str> = Vec::new();
+        for (about, _) in &self.asking {
+            if !subjects.contains(&about.as_str()) {
+                subjects.push(about);
+            }
+        }
+        let more = subjects.len().saturating_sub(MAX_SUBJECTS);
+        subjects.truncate(MAX_SUBJECTS);
+        let more = (more > 0).then(|| format!(" and {more} more"));
+        subjects.join(" and ") + &more.unwrap_or_default()
     }
 }
 

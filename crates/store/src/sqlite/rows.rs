@@ -15,16 +15,18 @@ pub(super) type Params<'a> = &'a [(&'a str, &'a dyn ToSql)];
 /// The condition that an access covers a row's user. [`users`] is bound to `:users`.
 macro_rules! of_users {
     () => {
-        "(:users IS NULL OR user IN (SELECT value FROM json_each(:users)))"
+        "(:users IS NULL OR user IN (SELECT value FROM json_each(:users))
+            OR (:users = '{}' AND user <> ''))"
     };
 }
 pub(super) use of_users;
 
-/// The users of an access as a JSON list; `None` for all.
+/// The users of an access as a JSON list; `{}` for those with a name, and `None` for all.
 pub(super) fn users(access: Access<'_>) -> Option<String> {
     match access {
         Access::User(user) => Some(json!([user]).to_string()),
         Access::Users(users) => Some(json!(users).to_string()),
+        Access::Named => Some("{}".to_owned()),
         Access::All => None,
     }
 }

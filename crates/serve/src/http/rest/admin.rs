@@ -7,8 +7,8 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::{Extension, Json};
 use callgate_store::{
-    AnswerRecord, Body, Choice, Page, QuestionFilter, QuestionRecord, QuestionState, RunFilter,
-    Store, StoreError, StoreErrorKind,
+    Access, AnswerRecord, Body, Choice, Page, QuestionFilter, QuestionRecord, QuestionState,
+    RunFilter, Store, StoreError, StoreErrorKind,
 };
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -50,7 +50,6 @@ pub(super) async fn questions(
     let mut filter: QuestionFilter = query(&uri)?;
     filter.state.get_or_insert(QuestionState::Open);
     with_store(&door, move |store| {
-        store.expire_questions(operator.access(), Timestamp::now())?;
         let page = store.questions(operator.access(), &filter)?;
         Ok(list("questions", &page, |question| {
             // The whole texts of many questions are long.
@@ -71,7 +70,6 @@ pub(super) async fn question(
 ) -> Answered {
     let id = text(id)?;
     with_store(&door, move |store| {
-        store.expire_questions(operator.access(), Timestamp::now())?;
         Ok(json!(store.question(operator.access(), &id)?))
     })
     .await
@@ -156,7 +154,13 @@ async fn with_store(
         let message = "there is no record of runs; the operator's log has the reason";
         HttpRefusal::unavailable(message, RETRY_SECONDS)
     })?;
-    let done = tokio::task::spawn_blocking(move || act(&*store)).await;
+    let done = tokio::task::spawn_blocking(move || {
+        // Nothing waits for the questions of ended processes.
+        store.close_lost(Timestamp::now())?;
+        store.expire_questions(Access::All, Timestamp::now())?;
+        act(&*store)
+    });
+    let done = done.await;
     let shown = done.unwrap_or_else(|_panicked| {
         let message = "this server could not answer";
         let status = StatusCode::INTERNAL_SERVER_ERROR;

@@ -25,7 +25,10 @@ async fn ask(pending: &Arc<PendingRequests>, keys: &'static [Option<&str>]) -> J
     let request: InputRequest =
         serde_json::from_value(json!({ "method": "roots/list" })).expect("a request");
     let requests = keys.iter().map(|key| (*key, request.clone())).collect();
-    let waiting = tokio::spawn(async move { pending.ask(requests).await });
+    let waiting = tokio::spawn(async move {
+        let answers = pending.ask(requests).await.into_iter();
+        answers.map(|it| it.map(|it| it.value)).collect()
+    });
     opened.changed().await.expect("a request");
     waiting
 }
