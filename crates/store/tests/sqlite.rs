@@ -122,6 +122,16 @@ fn two_connections_migrate_a_new_store_once() {
 }
 
 #[test]
+fn store_opens_while_others_write() {
+    let folder = Folder::new();
+    let first = folder.open();
+    first.begin_run(&run("r1", "ana", 0)).expect("no error");
+    let raw = folder.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").expect("no error");
+    folder.open().run(Access::All, "r1").expect("no error");
+}
+
+#[test]
 fn files_and_folders_are_for_their_user_alone() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path()).expect("no error");

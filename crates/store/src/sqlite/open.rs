@@ -16,9 +16,11 @@ const CACHED_STATEMENTS: usize = 64;
 /// The migrations in order; `user_version` counts those that a database has.
 const MIGRATIONS: [&str; 1] = [include_str!("migrations/001.sql")];
 
-/// `auto_vacuum` has an effect before the first table only.
+/// The setting of a new database. It has an effect before the first table only, and takes the lock of
+/// writers.
+const NEW: &str = "PRAGMA auto_vacuum = INCREMENTAL";
+
 const SETTINGS: &str = "
-    PRAGMA auto_vacuum = INCREMENTAL;
     PRAGMA journal_mode = WAL;
     PRAGMA foreign_keys = ON;
     PRAGMA temp_store = MEMORY;
@@ -65,6 +67,9 @@ pub(super) fn open(folder: &Folder, suspect: Option<FileId>) -> Result<Opened, S
 fn connect(folder: &Folder) -> Result<Connection, StoreError> {
     folder.make_database()?;
     let mut connection = raw(folder)?;
+    if applied(&connection)? == 0 {
+        connection.execute_batch(NEW)?;
+    }
     connection.execute_batch(SETTINGS)?;
     migrate(&mut connection)?;
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
