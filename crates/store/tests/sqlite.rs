@@ -260,6 +260,21 @@ fn removed_folder_is_made_again() {
 }
 
 #[test]
+fn owner_outlives_a_removed_folder() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let owner = store.register_owner().expect("no error");
+    fs::remove_dir_all(folder.path()).expect("no error");
+    let mut run = run("r1", "ana", 0);
+    run.owner = owner.id().to_owned();
+    store.begin_run(&run).expect("no error");
+    let other = folder.open();
+    assert_eq!(other.close_lost(at(1)).expect("no error").runs, 0);
+    drop(owner);
+    assert_eq!(other.close_lost(at(2)).expect("no error").runs, 1);
+}
+
+#[test]
 fn blob_file_is_there_before_its_row() {
     let folder = Folder::new();
     let store = folder.open();

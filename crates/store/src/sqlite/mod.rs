@@ -13,6 +13,7 @@ mod rows;
 mod warning;
 
 use std::path::{Path, PathBuf};
+use std::sync::Weak;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -21,6 +22,7 @@ use serde_json::json;
 
 use self::folder::{FileId, Folder};
 use self::open::Opened;
+use self::owners::OwnerLock;
 pub use self::warning::StoreWarning;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::query::{Access, Cursor, Page, QuestionFilter, RunFilter, page_size};
@@ -51,6 +53,8 @@ struct State {
     open: Opened,
     /// The databases that were set aside.
     damaged: Vec<PathBuf>,
+    /// The owners that were registered here.
+    owners: Vec<Weak<OwnerLock>>,
     /// See [`Store::changes`].
     changes: u64,
     /// The last `data_version`, which changes with writes of other connections.
@@ -75,6 +79,7 @@ impl SqliteStore {
         let state = State {
             damaged: open.set_aside.take().into_iter().collect(),
             open,
+            owners: Vec::new(),
             changes: 0,
             data_version: 0,
         };
@@ -144,8 +149,10 @@ impl SqliteStore {
     }
 
     fn reopen(&self, state: &mut State, suspect: Option<FileId>) -> Result<()> {
-        state.open = open::open(&self.folder, suspect)?;
-        state.damaged.extend(state.open.set_aside.take());
+        let mut open = open::open(&self.folder, suspect)?;
+        state.damaged.extend(open.set_aside.take());
+        owners::renew(&self.folder, &mut state.owners)?;
+        state.open = open;
         state.changes += 1;
         state.data_version = 0;
         Ok(())
@@ -161,7 +168,10 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn register_owner(&self) -> Result<Owner> {
-        owners::register(&self.folder).map_err(|error| error.at(self.folder.path()))
+        let registered = owners::register(&self.folder);
+        let (owner, lock) = registered.map_err(|error| error.at(self.folder.path()))?;
+        self.state.lock().owners.push(lock);
+        Ok(owner)
     }
 
     fn close_lost(&self, now: Timestamp) -> Result<Lost> {

@@ -3,8 +3,10 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::folder::{Folder, private_file, remove_file};
@@ -14,9 +16,9 @@ use crate::store::Owner;
 const SUFFIX: &str = ".lock";
 
 /// The lock of an owner. Dropping it removes the file.
-struct OwnerLock {
+pub(super) struct OwnerLock {
     path: PathBuf,
-    _file: File,
+    file: Mutex<File>,
 }
 
 impl Drop for OwnerLock {
@@ -27,18 +29,38 @@ impl Drop for OwnerLock {
     }
 }
 
-pub(super) fn register(folder: &Folder) -> Result<Owner, StoreError> {
+/// Registers an owner. The lock is that of the owner, for [`renew`].
+pub(super) fn register(folder: &Folder) -> Result<(Owner, Weak<OwnerLock>), StoreError> {
     folder.prepare()?;
     let id = Uuid::new_v4().simple().to_string();
-    // It gets its name once it is locked, so that it never looks as if its owner were gone.
-    let new = folder.owners().join(format!(".new-{id}"));
     let path = path(folder, &id);
+    let file = Mutex::new(locked(folder, &path)?);
+    let lock = Arc::new(OwnerLock { path, file });
+    let weak = Arc::downgrade(&lock);
+    Ok((Owner::new(id, Box::new(lock)), weak))
+}
+
+/// Makes the files of living owners again that were removed with the folder.
+pub(super) fn renew(folder: &Folder, owners: &mut Vec<Weak<OwnerLock>>) -> Result<(), StoreError> {
+    owners.retain(|owner| owner.strong_count() > 0);
+    for owner in owners.iter().filter_map(Weak::upgrade) {
+        if !owner.path.exists() {
+            *owner.file.lock() = locked(folder, &owner.path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a lock file. It gets its name once it is locked, so that it never looks as if its owner were
+/// gone.
+fn locked(folder: &Folder, path: &Path) -> io::Result<File> {
+    let name = format!(".new-{}", Uuid::new_v4().simple());
+    let new = folder.owners().join(name);
     let file = private_file().create_new(true).open(&new)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.lock()?;
-    fs::rename(&new, &path)?;
-    let lock = OwnerLock { path, _file: file };
-    Ok(Owner::new(id, Box::new(lock)))
+    fs::rename(&new, path)?;
+    Ok(file)
 }
 
 /// True if an owner holds its lock, or if that cannot be found out.
