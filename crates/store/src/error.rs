@@ -29,7 +29,7 @@ pub enum StoreErrorKind {
     Damaged,
     /// A newer version of the program made the store or the record, and this one cannot read it.
     Newer,
-    /// The store's folder belongs to a different user.
+    /// The store's folder belongs to a different user, or has other files and is open to others.
     Foreign,
     /// The store cannot be used for any other reason.
     Unavailable,

@@ -165,6 +165,27 @@ fn folder_of_another_user_is_refused() {
 }
 
 #[test]
+fn shared_folder_with_other_files_is_refused() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path()).expect("no error");
+    fs::write(folder.path().join("plan.txt"), "ours").expect("no error");
+    let set_mode = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode));
+    set_mode(0o750).expect("no error");
+    let error = SqliteStore::open(&folder.path()).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Foreign);
+    assert!(error.to_string().contains("other files"), "{error}");
+    let found = fs::metadata(folder.path()).expect("no error");
+    assert_eq!(found.mode() & 0o777, 0o750);
+    // A store that was opened for others is closed to them again.
+    set_mode(0o700).expect("no error");
+    folder.open();
+    set_mode(0o750).expect("no error");
+    folder.open();
+    let found = fs::metadata(folder.path()).expect("no error");
+    assert_eq!(found.mode() & 0o777, 0o700);
+}
+
+#[test]
 fn newer_store_decides_who_may_use_it() {
     let folder = Folder::new();
     folder
@@ -234,6 +255,8 @@ fn foreign_file_at_the_place_is_set_aside() {
     for content in [b"notes, and no database at all".repeat(90), vec![0; 9_000]] {
         let folder = Folder::new();
         fs::create_dir_all(folder.path()).expect("no error");
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder.path(), private).expect("no error");
         fs::write(folder.database(), &content).expect("no error");
         folder
             .open()

@@ -13,6 +13,8 @@ use jiff::Timestamp;
 
 use crate::error::{StoreError, StoreErrorKind};
 
+/// The file of the store's own lock.
+const LOCK: &str = "store.lock";
 /// The limit of waiting for the store's lock.
 const LOCK_LIMIT: Duration = Duration::from_secs(5);
 const LOCK_STEP: Duration = Duration::from_millis(10);
@@ -44,8 +46,17 @@ pub(super) struct FileId {
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the folder if it does not exist, and removes the access of other users.
+    /// Makes the folder if it does not exist, and removes the access of other users. A folder that
+    /// they use is refused.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        if is_shared(path) {
+            let message = format!(
+                "the folder {} has other files and is open to other users; name a folder for the \
+                 store alone",
+                path.display()
+            );
+            return Err(StoreError::new(StoreErrorKind::Foreign, message));
+        }
         make_private(path)?;
         // SQLite is told to follow no link.
         Ok(Self(path.canonicalize()?))
@@ -80,7 +91,7 @@ impl Folder {
     pub(super) fn lock(&self) -> Result<File, StoreError> {
         let file = private_file()
             .create(true)
-            .open(self.0.join("store.lock"))?;
+            .open(self.0.join(LOCK))?;
         file.set_permissions(Permissions::from_mode(0o600))?;
         let end = Instant::now() + LOCK_LIMIT;
         loop {
@@ -182,6 +193,13 @@ fn is_sshfs(mounts: &str, path: &Path) -> bool {
     // Of mounts at one place, the last one is in force.
     let innermost = around.max_by_key(|(place, _)| place.len());
     innermost.is_some_and(|(_, kind)| kind == "fuse.sshfs")
+}
+
+/// True if a folder is open to other users and has files, but no store.
+fn is_shared(path: &Path) -> bool {
+    let is_open = fs::metadata(path).is_ok_and(|found| found.mode() & 0o077 != 0);
+    let mut entries = fs::read_dir(path).into_iter().flatten();
+    is_open && entries.next().is_some() && !path.join(LOCK).exists()
 }
 
 /// Makes a folder that only this user can use, whatever the umask is.

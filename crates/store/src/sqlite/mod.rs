@@ -67,8 +67,8 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// `Foreign` for a folder of a different user, `Newer` for a database that needs a newer program,
-    /// and those of operations.
+    /// `Foreign` for a folder of a different user, or one with other files that is open to others;
+    /// `Newer` for a database that needs a newer program; and those of operations.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_folder(path).map_err(|error| error.at(path))
     }

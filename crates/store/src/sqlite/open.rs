@@ -16,8 +16,8 @@ const CACHED_STATEMENTS: usize = 64;
 /// The migrations in order; `user_version` counts those that a database has.
 const MIGRATIONS: [&str; 1] = [include_str!("migrations/001.sql")];
 
-/// The setting of a new database. It has an effect before the first table only, and takes the lock of
-/// writers.
+/// The setting of a new database. It has an effect before the first table only, and takes the lock
+/// of writers.
 const NEW: &str = "PRAGMA auto_vacuum = INCREMENTAL";
 
 const SETTINGS: &str = "

@@ -51,8 +51,8 @@ pub(super) fn renew(folder: &Folder, owners: &mut Vec<Weak<OwnerLock>>) -> Resul
     Ok(())
 }
 
-/// Makes a lock file. It gets its name once it is locked, so that it never looks as if its owner were
-/// gone.
+/// Makes a lock file. It gets its name once it is locked, so that it never looks as if its owner
+/// were gone.
 fn locked(folder: &Folder, path: &Path) -> io::Result<File> {
     let name = format!(".new-{}", Uuid::new_v4().simple());
     let new = folder.owners().join(name);
