@@ -216,6 +216,20 @@ fn record_with_an_unknown_word_is_newer() {
 }
 
 #[test]
+fn unreadable_runs_can_be_removed() {
+    let folder = Folder::new();
+    let store = folder.open();
+    for id in ["r1", "r2"] {
+        store.begin_run(&run(id, "ana", 0)).expect("no error");
+    }
+    let sql = "UPDATE runs SET record = json_set(record, '$.status', 'paused', '$.ended', 'dusk')";
+    folder.raw().execute_batch(sql).expect("no error");
+    store.remove_run(Access::All, "r1").expect("no error");
+    let pruned = store.prune(at(1), u64::MAX).expect("no error");
+    assert_eq!(pruned.runs, 1);
+}
+
+#[test]
 fn damaged_store_is_replaced_by_its_next_opener() {
     let folder = Folder::new();
     let store = folder.open();

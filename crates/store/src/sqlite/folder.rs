@@ -89,9 +89,7 @@ impl Folder {
     /// Waits for the store's own lock, which is held while the database is made, migrated or set
     /// aside, until the file is dropped.
     pub(super) fn lock(&self) -> Result<File, StoreError> {
-        let file = private_file()
-            .create(true)
-            .open(self.0.join(LOCK))?;
+        let file = private_file().create(true).open(self.0.join(LOCK))?;
         file.set_permissions(Permissions::from_mode(0o600))?;
         let end = Instant::now() + LOCK_LIMIT;
         loop {
