@@ -335,6 +335,16 @@ fn blob_file_is_there_before_its_row() {
     assert_eq!(error.kind(), StoreErrorKind::NotFound);
 }
 
+/// Writes a file that is two hours old.
+fn write_old(path: &Path) {
+    fs::write(path, b"half").expect("no error");
+    let past = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 60 * 60);
+    let file = fs::File::options().write(true).open(path);
+    file.expect("no error")
+        .set_modified(past)
+        .expect("no error");
+}
+
 #[test]
 fn prune_removes_abandoned_files_when_they_are_old() {
     let folder = Folder::new();
@@ -342,19 +352,30 @@ fn prune_removes_abandoned_files_when_they_are_old() {
     let blobs = folder.path().join("blobs");
     fs::create_dir(blobs.join("ab")).expect("no error");
     let (old, new) = (blobs.join("ab/abandoned"), blobs.join(".new-file"));
-    for path in [&old, &new] {
-        fs::write(path, b"half").expect("no error");
-    }
-    let past = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 60 * 60);
-    fs::File::options()
-        .write(true)
-        .open(&old)
-        .expect("no error")
-        .set_modified(past)
-        .expect("no error");
+    write_old(&old);
+    fs::write(&new, b"half").expect("no error");
     store.prune(at(0), u64::MAX).expect("no error");
     assert!(!old.exists());
     assert!(new.exists());
+}
+
+#[test]
+fn files_are_swept_once_an_hour() {
+    let folder = Folder::new();
+    folder.open().prune(at(0), u64::MAX).expect("no error");
+    let old = folder.path().join("blobs/.new-old");
+    write_old(&old);
+    let other = folder.open();
+    // With nothing to remove, no lock is needed.
+    let raw = folder.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").expect("no error");
+    other.prune(at(0), u64::MAX).expect("no error");
+    raw.execute_batch("ROLLBACK").expect("no error");
+    assert!(old.exists());
+    let sql = "UPDATE meta SET value = value - 3600001 WHERE name = 'swept'";
+    raw.execute_batch(sql).expect("no error");
+    other.prune(at(0), u64::MAX).expect("no error");
+    assert!(!old.exists());
 }
 
 #[test]

@@ -90,6 +90,20 @@ pub(super) fn old(folder: &Folder) -> io::Result<Vec<DirEntry>> {
     Ok(files)
 }
 
+/// The files without a row.
+pub(super) fn without_row<'f>(
+    connection: &Connection,
+    files: &'f [DirEntry],
+) -> Result<Vec<&'f DirEntry>, StoreError> {
+    let mut found = Vec::new();
+    for file in files {
+        if !has_row(connection, &file.file_name().to_string_lossy())? {
+            found.push(file);
+        }
+    }
+    Ok(found)
+}
+
 /// Removes an old file without a row. Call it in a transaction.
 pub(super) fn remove_abandoned(connection: &Connection, file: &DirEntry) -> Result<(), StoreError> {
     let hash = file.file_name();

@@ -158,6 +158,22 @@ impl SqliteStore {
         Ok(())
     }
 
+    /// Removes questions and blobs of runs without a record, and files of processes that ended. It
+    /// looks at all files.
+    fn sweep(&self, oldest: i64) -> Result<()> {
+        self.write(USUAL, |it| records::remove_stray(it, &self.folder, oldest))?;
+        for files in blobs::old(&self.folder)?.chunks(REMOVED) {
+            let abandoned = self.read(|it| blobs::without_row(it, files))?;
+            if !abandoned.is_empty() {
+                self.write(USUAL, |it| {
+                    let mut files = abandoned.iter();
+                    files.try_for_each(|file| blobs::remove_abandoned(it, file))
+                })?;
+            }
+        }
+        Ok(owners::tidy(&self.folder)?)
+    }
+
     /// True if a run's script is kept and has a text.
     fn has_text(&self, run: &RunRecord, text: &str) -> bool {
         let hash = run.script.blob.as_deref();
@@ -324,29 +340,28 @@ impl Store for SqliteStore {
         let mut pruned = Pruned::default();
         loop {
             pruned.bytes = self.read(records::size)?;
-            let is_large = pruned.bytes > bytes;
-            let (before, limit) = if is_large {
-                (i64::MAX, 1)
-            } else {
-                (oldest, REMOVED)
+            let (before, excess) = match pruned.bytes.saturating_sub(bytes) {
+                0 => (oldest, u64::MAX),
+                excess => (i64::MAX, excess),
             };
-            let removed = self.write(USUAL, |it| {
-                records::remove_oldest(it, &self.folder, before, limit)
-            })?;
-            pruned.runs += removed;
-            if removed == 0 {
+            // Reading needs no lock of writers.
+            let found = self.read(|it| records::oldest(it, before, excess))?;
+            if found.is_empty() {
                 break;
             }
-        }
-        self.write(USUAL, |it| records::remove_stray(it, &self.folder, oldest))?;
-        for files in blobs::old(&self.folder)?.chunks(REMOVED) {
-            self.write(USUAL, |it| {
-                let mut files = files.iter();
-                files.try_for_each(|file| blobs::remove_abandoned(it, file))
+            pruned.runs += self.write(USUAL, |it| {
+                records::remove_oldest(it, &self.folder, before, excess)
             })?;
         }
-        owners::tidy(&self.folder)?;
-        self.read(open::release)?;
+        let now = Timestamp::now().as_millisecond();
+        let is_swept = self.read(|it| records::is_swept(it, now))?;
+        if !is_swept {
+            self.write(USUAL, |it| records::set_swept(it, now))?;
+            self.sweep(oldest)?;
+        }
+        if !is_swept || pruned.runs > 0 {
+            self.read(open::release)?;
+        }
         Ok(pruned)
     }
 

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use rusqlite::{Connection, named_params};
 use serde_json::{Value, json};
 
-use super::blobs;
 use super::folder::Folder;
 use super::rows::{Params, execute, exists, of_users, records, text, texts, users, word};
+use super::{REMOVED, blobs};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::query::{Access, Cursor, QuestionFilter, RunFilter};
 use crate::records::{CallRecord, QuestionRecord, QuestionState, RunRecord, RunStatus};
@@ -116,21 +116,47 @@ pub(super) fn remove_run(
     blobs::remove(connection, folder, id)
 }
 
-/// Removes the oldest runs that started before a time and are not running; returns their number.
+/// The oldest runs that started before a time and are not running: a few, and no more than are
+/// needed for about these bytes.
+pub(super) fn oldest(connection: &Connection, before: i64, bytes: u64) -> Result<Vec<String>> {
+    let sql = "SELECT id FROM
+            (SELECT id, started, sum(bytes) OVER (ORDER BY started, id) - bytes AS earlier FROM
+                (SELECT id, started, length(record)
+                    + (SELECT coalesce(sum(length(record)), 0) FROM calls WHERE run = runs.id)
+                    + (SELECT coalesce(sum(bytes), 0) FROM blobs WHERE run = runs.id) AS bytes
+                FROM runs WHERE status <> 'running' AND started < :before
+                ORDER BY started, id LIMIT :limit))
+        WHERE earlier < :bytes ORDER BY started, id";
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let params = named_params! { ":before": before, ":bytes": bytes, ":limit": rows(REMOVED) };
+    texts(connection, sql, params)
+}
+
+/// Removes runs as [`oldest`] gives them; returns their number.
 pub(super) fn remove_oldest(
     connection: &Connection,
     folder: &Folder,
     before: i64,
-    limit: usize,
+    bytes: u64,
 ) -> Result<u64> {
-    let sql = "SELECT id FROM runs WHERE status <> 'running' AND started < :before
-        ORDER BY started, id LIMIT :limit";
-    let params = named_params! { ":before": before, ":limit": rows(limit) };
-    let ids = texts(connection, sql, params)?;
+    let ids = oldest(connection, before, bytes)?;
     for id in &ids {
         remove_run(connection, folder, Access::All, id)?;
     }
     Ok(ids.len() as u64)
+}
+
+/// True if any process has swept the store in the hour before a time.
+pub(super) fn is_swept(connection: &Connection, now: i64) -> Result<bool> {
+    let sql = "SELECT 1 FROM meta WHERE name = 'swept' AND value BETWEEN :now - 3600000 AND :now";
+    exists(connection, sql, named_params! { ":now": now })
+}
+
+pub(super) fn set_swept(connection: &Connection, now: i64) -> Result<()> {
+    let sql = "INSERT INTO meta (name, value) VALUES ('swept', :now)
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    execute(connection, sql, named_params! { ":now": now })?;
+    Ok(())
 }
 
 /// Removes old questions and blobs of runs that have no record.

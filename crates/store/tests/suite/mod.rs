@@ -527,7 +527,8 @@ pub fn prune_removes_old_then_large(place: &impl Place) {
 
     let limit = pruned.bytes - 100_000;
     let smaller = store.prune(at(30), limit).expect("no error");
-    assert!(smaller.bytes <= limit && smaller.runs >= 5, "{smaller:?}");
+    assert!(smaller.bytes <= limit, "{smaller:?}");
+    assert!((5..10).contains(&smaller.runs), "{smaller:?}");
     not_found(store.run(ANA, "r30"));
     store.prune(at(30), 0).expect("no error");
     let left = store
