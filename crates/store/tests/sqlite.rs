@@ -8,9 +8,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use callgate_store::{Access, SqliteStore, Store as _, StoreErrorKind, StoreWarning};
+use callgate_store::{Access, QuestionTexts, SqliteStore, Store as _, StoreErrorKind, StoreWarning};
 use rusqlite::Connection;
-use suite::{Place, at, run};
+use suite::{Place, at, question, run};
 use tempfile::TempDir;
 
 struct Folder(TempDir);
@@ -376,6 +376,29 @@ fn files_are_swept_once_an_hour() {
     raw.execute_batch(sql).expect("no error");
     other.prune(at(0), u64::MAX).expect("no error");
     assert!(!old.exists());
+}
+
+#[test]
+fn texts_of_closed_questions_leave_the_disk() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let mut texts = QuestionTexts::default();
+    texts.short = "pays invoice 8812".to_owned();
+    texts.whole = "pays invoice 8812 ".repeat(900);
+    for (id, texts) in [("q1", Some(texts)), ("q2", None)] {
+        let mut asked = question(id, "r1", "ana");
+        asked.texts = texts;
+        store.open_question(&asked).expect("no error");
+    }
+    let withdrawn = store.withdraw_question("ana", "q1", "done", at(20));
+    assert!(withdrawn.expect("no error").is_first);
+    store.prune(at(0), u64::MAX).expect("no error");
+    store.question(Access::All, "q1").expect("no error");
+    for path in folder.named("store.db") {
+        let bytes = fs::read(&path).expect("no error");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("8812"), "{}", path.display());
+    }
 }
 
 #[test]

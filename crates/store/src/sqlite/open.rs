@@ -24,6 +24,7 @@ const SETTINGS: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA foreign_keys = ON;
     PRAGMA temp_store = MEMORY;
+    PRAGMA secure_delete = ON;
 ";
 
 /// An open database.
@@ -127,12 +128,15 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Gives free pages back to the system.
+/// Gives free pages back to the system, and empties the log, which has texts of closed questions.
 pub(super) fn release(connection: &Connection) -> Result<(), StoreError> {
     let mut statement = connection.prepare("PRAGMA incremental_vacuum(2000)")?;
     let mut rows = statement.query([])?;
     // Each step releases one page.
     while rows.next()?.is_some() {}
+    drop(rows);
+    // While others use the log, it stays until the next time.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 

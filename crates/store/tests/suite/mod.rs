@@ -57,7 +57,7 @@ fn call(run: &str, ordinal: u32, function: &str) -> CallRecord {
     call
 }
 
-fn question(id: &str, run: &str, user: &str) -> QuestionRecord {
+pub fn question(id: &str, run: &str, user: &str) -> QuestionRecord {
     let mut question = QuestionRecord::default();
     question.id = id.to_owned();
     question.run = run.to_owned();
