@@ -147,7 +147,11 @@ fn runs_go_on_without_a_usable_store() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "true\n"), "{ran:#?}");
     assert_eq!(ran.stderr.matches("warning: ").count(), 1, "{ran:#?}");
     assert!(ran.stderr.contains("the store was damaged"), "{ran:#?}");
-    assert_eq!(runs(&bench, &[]).len(), 1);
+    // Later runs are fine, and the list says why the first one is missing.
+    assert_eq!(bench.run(script, &[]).stderr, "");
+    let listed = bench.callgate(&["runs", "--json"]);
+    assert!(listed.stderr.contains("the store was damaged"), "{listed:#?}");
+    assert_eq!(listed.json().as_array().map(Vec::len), Some(2));
 
     // A state folder that cannot be made.
     let mut command = bench.command(&["run", "-e", script, "--config", "callgate.json"]);
@@ -156,6 +160,23 @@ fn runs_go_on_without_a_usable_store() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "true\n"), "{ran:#?}");
     assert_eq!(ran.stderr.matches("warning: ").count(), 1, "{ran:#?}");
     assert!(ran.stderr.contains("runs are not recorded: "), "{ran:#?}");
+}
+
+#[test]
+fn doctor_counts_runs_and_removes_none() {
+    let bench = bench(json!(true));
+    for script in ["return 4", "return 5"] {
+        assert_eq!(bench.run(script, &[]).code, 0);
+    }
+    // By these settings they are too old and too large.
+    let config = json!({ "mcpServers": {}, "store": { "days": 0, "bytes": "1B" } });
+    bench.write("callgate.json", &config.to_string());
+    let checkup = bench.callgate(&["doctor", "--json"]).json();
+    let mut checks = checkup["checks"].as_array().expect("checks").iter();
+    let store = checks.find(|check| check["what"] == "store");
+    let says = store.expect("the store")["says"].to_string();
+    assert!(says.contains(": 2 runs, "), "{says}");
+    assert_eq!(runs(&bench, &[]).len(), 2);
 }
 
 #[test]

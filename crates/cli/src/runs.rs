@@ -335,17 +335,15 @@ fn aligned(rows: &[Vec<String>]) -> String {
 /// The place, the size and the number of runs of a store, and its warnings, for `doctor`.
 pub fn summary(settings: &StoreConfig) -> Result<(String, Vec<String>), StoreError> {
     let store: SqliteStore = open_store(settings)?;
-    let oldest = Duration::from_secs(24 * 60 * 60).saturating_mul(settings.days);
-    let oldest = Timestamp::now().checked_sub(oldest);
-    let pruned = store.prune(oldest.unwrap_or(Timestamp::MIN), settings.bytes)?;
-    let count = runs(&store, Access::All, RunFilter::default(), usize::MAX)?.len();
+    let (runs, bytes) = store.usage()?;
+    let runs = usize::try_from(runs).unwrap_or(usize::MAX);
     let warnings = store.warnings().iter().map(ToString::to_string).collect();
     let folder = settings.folder().unwrap_or_default();
     let says = format!(
         "{}: {}, {}",
         folder.display(),
-        crate::doctor::count(count, "run"),
-        shown_size(pruned.bytes)
+        crate::doctor::count(runs, "run"),
+        shown_size(bytes)
     );
     Ok((says, warnings))
 }

@@ -216,6 +216,20 @@ fn record_with_an_unknown_word_is_newer() {
 }
 
 #[test]
+fn usage_counts_runs_of_all() {
+    let folder = Folder::new();
+    let (store, other) = (folder.open(), folder.open());
+    for (id, user) in [("r1", "ana"), ("r2", "ben")] {
+        other.begin_run(&run(id, user, 0)).expect("no error");
+    }
+    let (_, before) = store.usage().expect("no error");
+    store.put_blob("ana", "r1", &[7; 5_000]).expect("no error");
+    let (runs, bytes) = store.usage().expect("no error");
+    assert_eq!(runs, 2);
+    assert!(bytes >= before + 5_000, "{before} {bytes}");
+}
+
+#[test]
 fn unreadable_runs_can_be_removed() {
     let folder = Folder::new();
     let store = folder.open();
@@ -258,10 +272,12 @@ fn damage_under_an_open_store_is_set_aside() {
     folder.damage();
     let error = store.run(Access::All, "r1").unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::NotFound);
-    assert_eq!(store.warnings().len(), 1);
+    assert_eq!(store.new_warnings().len(), 1);
     store.begin_run(&run("r2", "ana", 1)).expect("no error");
     other.run(Access::All, "r2").expect("no error");
-    assert!(other.warnings().is_empty());
+    assert!(other.new_warnings().is_empty());
+    // All see the file in the folder.
+    assert_eq!(other.warnings(), store.new_warnings());
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Writer {
     }
 
     fn log_warnings(&mut self) {
-        let warnings = self.store.warnings();
+        let warnings = self.store.new_warnings();
         for warning in warnings.iter().skip(self.warned) {
             tracing::error!("{warning}");
         }

@@ -15,6 +15,8 @@ use crate::error::{StoreError, StoreErrorKind};
 
 /// The file of the store's own lock.
 const LOCK: &str = "store.lock";
+/// The start of the name of a database that was set aside; its time follows.
+const DAMAGED: &str = "store.db.damaged-";
 /// The limit of waiting for the store's lock.
 const LOCK_LIMIT: Duration = Duration::from_secs(5);
 const LOCK_STEP: Duration = Duration::from_millis(10);
@@ -146,7 +148,7 @@ impl Folder {
     /// notice that the path has a different file.
     pub(super) fn set_aside(&self) -> io::Result<PathBuf> {
         let time = Timestamp::now().strftime("%Y%m%dT%H%M%S.%3fZ");
-        let aside = self.0.join(format!("store.db.damaged-{time}"));
+        let aside = self.0.join(format!("{DAMAGED}{time}"));
         for suffix in ["", "-wal", "-shm"] {
             let renamed = fs::rename(
                 with_suffix(&self.database(), suffix),
@@ -159,6 +161,18 @@ impl Folder {
             }
         }
         Ok(aside)
+    }
+
+    /// The databases that were set aside, the oldest first.
+    pub(super) fn damaged(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        found.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(DAMAGED) && !name.ends_with("-wal") && !name.ends_with("-shm")
+        });
+        found.sort();
+        found
     }
 
     /// The name of the file system if it is one over a network, where locks may not work.

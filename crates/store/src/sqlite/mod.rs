@@ -87,18 +87,35 @@ impl SqliteStore {
         Ok(Self { folder, state })
     }
 
-    /// The warnings so far.
+    /// The warnings about the folder: its file system, and databases that any process set aside.
     pub fn warnings(&self) -> Vec<StoreWarning> {
+        self.warnings_with(self.folder.damaged())
+    }
+
+    /// The warnings about the folder's file system, and about databases that this value set aside.
+    pub fn new_warnings(&self) -> Vec<StoreWarning> {
+        self.warnings_with(self.state.lock().damaged.clone())
+    }
+
+    fn warnings_with(&self, damaged: Vec<PathBuf>) -> Vec<StoreWarning> {
         let kind = self.folder.network_file_system();
         let network = kind.map(|kind| StoreWarning::NetworkFileSystem {
             folder: self.folder.path().to_owned(),
             kind,
         });
-        let damaged = self.state.lock().damaged.clone();
         let damaged = damaged
             .into_iter()
             .map(|set_aside| StoreWarning::Damaged { set_aside });
         network.into_iter().chain(damaged).collect()
+    }
+
+    /// The number of runs, and the size of all records and blobs.
+    ///
+    /// # Errors
+    ///
+    /// Those of operations.
+    pub fn usage(&self) -> Result<(u64, u64)> {
+        self.read(|it| Ok((records::count(it)?, records::size(it)?)))
     }
 
     /// Reads by single statements, without a transaction around them.

@@ -173,6 +173,12 @@ pub(super) fn remove_stray(connection: &Connection, folder: &Folder, before: i64
     Ok(())
 }
 
+/// The number of all runs.
+pub(super) fn count(connection: &Connection) -> Result<u64> {
+    let count: i64 = connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0))?;
+    Ok(count.unsigned_abs())
+}
+
 /// The size of all records and blobs.
 pub(super) fn size(connection: &Connection) -> Result<u64> {
     let sql = "SELECT page_size * (page_count - freelist_count)

@@ -13,7 +13,7 @@ pub enum StoreWarning {
         /// Its kind, such as `NFS`.
         kind: &'static str,
     },
-    /// The database was damaged; it is at this place now, and a new one is in use.
+    /// The database was damaged; it was set aside at this place, and a new one is in use.
     Damaged { set_aside: PathBuf },
 }
 
@@ -28,7 +28,8 @@ impl fmt::Display for StoreWarning {
             ),
             Self::Damaged { set_aside } => write!(
                 f,
-                "the store was damaged, and earlier runs are not in it; the damaged file is {}",
+                "the store was damaged, and earlier runs are not in it; the damaged file is {}, \
+                 which can be removed",
                 set_aside.display()
             ),
         }
