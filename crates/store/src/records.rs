@@ -201,11 +201,11 @@ pub struct QuestionRecord {
 pub struct QuestionTexts {
     /// The question with the start and the end of its long texts, in rows that are not laid out.
     pub short: String,
-    /// The whole question, likewise.
+    /// The whole question, likewise. Lists leave it out.
     pub whole: String,
     /// The reason for the question.
     pub reason: String,
-    /// The arguments as JSON text; `None` if they are too long to edit.
+    /// The arguments as JSON text; `None` if they are too long to edit. Lists leave them out.
     pub arguments: Option<String>,
     /// The choices that differ in their effect.
     pub offers: Vec<Offer>,

@@ -85,7 +85,7 @@ pub trait Store: Send + Sync {
     /// The question with this id.
     fn question(&self, access: Access<'_>, id: &str) -> Result<QuestionRecord, StoreError>;
 
-    /// Questions, the oldest first.
+    /// Questions, the oldest first, without `whole` and `arguments` of their texts.
     fn questions(
         &self,
         access: Access<'_>,

@@ -94,6 +94,7 @@ suite! {
     late_and_repeated_answers_have_no_effect
     expired_questions_leave_the_open_ones
     lists_have_pages_and_filters
+    lists_leave_long_texts_out
     records_of_dead_owners_are_lost
     blobs_last_as_long_as_their_runs
     prune_removes_old_then_large

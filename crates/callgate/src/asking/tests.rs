@@ -49,7 +49,9 @@ impl Place {
         loop {
             let mut found = self.other.questions(ANA, &filter).expect("questions").items;
             if let Some(question) = found.pop() {
-                return question;
+                // The list has no long texts.
+                let whole = self.other.question(ANA, &question.id);
+                return whole.expect("the question");
             }
             tokio::task::yield_now().await;
         }

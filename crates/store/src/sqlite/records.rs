@@ -297,7 +297,7 @@ pub(super) fn questions(
     let after = filter.after.as_ref();
     let (time, id) = after.map(Cursor::parts).transpose()?.unzip();
     let sql = concat!(
-        "SELECT record FROM questions
+        "SELECT json_remove(record, '$.texts.whole', '$.texts.arguments') FROM questions
         WHERE (:state IS NULL OR state = :state)
             AND (:run IS NULL OR run = :run)
             AND (:owner IS NULL OR owner = :owner)

@@ -3,8 +3,9 @@
 use std::thread;
 
 use callgate_store::{
-    Access, AnswerRecord, Body, CallRecord, Choice, QuestionFilter, QuestionRecord, QuestionState,
-    RunFilter, RunRecord, RunStatus, Store, StoreError, StoreErrorKind,
+    Access, AnswerRecord, Body, CallRecord, Choice, Offer, QuestionFilter, QuestionRecord,
+    QuestionState, QuestionTexts, RunFilter, RunRecord, RunStatus, Store, StoreError,
+    StoreErrorKind,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -430,6 +431,27 @@ pub fn lists_have_pages_and_filters(place: &impl Place) {
         store.questions(ANA, &of_run).expect("no error").items.len(),
         1
     );
+}
+
+pub fn lists_leave_long_texts_out(place: &impl Place) {
+    let store = place.open();
+    let mut texts = QuestionTexts::default();
+    texts.short = "closes case 31".to_owned();
+    texts.offers = vec![Offer::new(Choice::Once, "this call".to_owned())];
+    let mut long = texts.clone();
+    long.whole = "closes case 31 for ever".to_owned();
+    long.arguments = Some(r#"{"case":31}"#.to_owned());
+    let mut asked = question("q1", "r1", "ana");
+    asked.texts = Some(long);
+    store.open_question(&asked).expect("no error");
+    store
+        .open_question(&question("q2", "r1", "ana"))
+        .expect("no error");
+    let listed = store.questions(ANA, &QuestionFilter::default());
+    let listed = listed.expect("no error").items.into_iter();
+    let listed: Vec<_> = listed.map(|question| question.texts).collect();
+    assert_eq!(listed, [Some(texts), None]);
+    assert_eq!(store.question(ANA, "q1").expect("no error"), asked);
 }
 
 pub fn records_of_dead_owners_are_lost(place: &impl Place) {
