@@ -53,6 +53,7 @@ async fn runs_of_all_commands_are_listed() {
     assert!(found[1].starts_with(r#""serve" "#), "{found:?}");
     assert_eq!(found[2..], [r#""run" "failed""#, r#""run" "completed""#]);
     assert_eq!(listed[3]["id"], report["run"]);
+    assert_eq!(listed[0]["script"], Value::Null);
     assert!(listed[1]["client"].is_string(), "{listed:#?}");
 
     let id =

@@ -90,8 +90,7 @@ fn execute_on(store: &dyn Store, command: RunsCommand) -> anyhow::Result<u8> {
         }
         RunsCommand::Script { run } => {
             let run = store.run(Access::All, &run)?;
-            let script = Some(&run.script).filter(|script| !script.sha256.is_empty());
-            text(store, &run.id, "script", script)
+            text(store, &run.id, "script", run.script.as_ref())
         }
         RunsCommand::Calls { run, json } => {
             let calls = calls(store, &run)?;
@@ -214,6 +213,7 @@ fn text(store: &dyn Store, run: &str, name: &str, body: Option<&Body>) -> anyhow
 /// One line of the list: id, start, status, duration, face, script, and user or client.
 fn run_row(run: &RunRecord) -> Vec<String> {
     let took = run.ended.map(|ended| took(run.started, ended));
+    let script = run.script.as_ref().map(|script| script.sha256.chars());
     let who = [Some(run.user.as_str()), run.client.as_deref()];
     let mut who = who.into_iter().flatten().filter(|who| !who.is_empty());
     vec![
@@ -222,7 +222,7 @@ fn run_row(run: &RunRecord) -> Vec<String> {
         word(run.status),
         took.unwrap_or_default(),
         one_line(&run.face, SHOWN),
-        run.script.sha256.chars().take(8).collect(),
+        script.into_iter().flatten().take(8).collect(),
         one_line(who.next().unwrap_or_default(), SHOWN),
     ]
 }
@@ -258,7 +258,7 @@ fn shown(run: &RunRecord) -> String {
         error => error["message"].as_str().or_else(|| error["kind"].as_str()),
     };
     let configuration = &run.configuration;
-    let script = Some(&run.script).filter(|script| !script.sha256.is_empty());
+    let script = run.script.as_ref();
     let fields = [
         ("run", Some(run.id.clone())),
         ("status", Some(word(run.status))),

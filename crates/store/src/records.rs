@@ -11,8 +11,8 @@ pub struct Body {
     /// SHA-256 in hexadecimal.
     pub sha256: String,
     pub bytes: u64,
-    /// The hash of the blob, which differs from `sha256` if secrets are redacted in it; `None` if
-    /// only hash and size are kept.
+    /// The hash of the blob with the text, for [`Store::blob`](crate::Store::blob); `None` if only
+    /// hash and size are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
@@ -63,7 +63,8 @@ pub struct RunRecord {
     /// The way that the run was started, such as `stdio`.
     pub face: String,
     pub configuration: Configuration,
-    pub script: Body,
+    /// The script; `None` for a call without one.
+    pub script: Option<Body>,
     /// The program's version.
     pub version: String,
     pub started: Timestamp,

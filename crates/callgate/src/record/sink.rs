@@ -133,7 +133,7 @@ impl LedgerSink for StoreSink {
                 record.id = (*run).to_owned();
                 record.client = client.map(str::to_owned);
                 record.started = *time;
-                record.script = script.map(body).unwrap_or_default();
+                record.script = script.map(body);
                 // The run may still fail.
                 let script = script.filter(|_| self.recorder.keeps(true));
                 let script = script.map(str::to_owned);

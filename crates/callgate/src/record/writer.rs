@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use callgate_store::{OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError};
+use callgate_store::{Body, OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::watch;
@@ -218,7 +218,8 @@ impl OpenRun {
     /// Keeps the script, unless that is done.
     fn keep_script(&mut self, store: &SqliteStore) -> Result<(), StoreError> {
         if let Some(script) = self.script.take() {
-            self.record.script.blob = Some(self.keep(store, &script)?);
+            let blob = Some(self.keep(store, &script)?);
+            self.record.script = Some(Body { blob, ..body(&script) });
         }
         Ok(())
     }

@@ -193,7 +193,8 @@ impl SqliteStore {
 
     /// True if a run's script is kept and has a text.
     fn has_text(&self, run: &RunRecord, text: &str) -> bool {
-        let hash = run.script.blob.as_deref();
+        let script = run.script.as_ref();
+        let hash = script.and_then(|script| script.blob.as_deref());
         let script = hash.and_then(|hash| blobs::read(&self.folder, hash).ok().flatten());
         script.is_some_and(|script| String::from_utf8_lossy(&script).contains(text))
     }

@@ -31,9 +31,21 @@ pub fn run(id: &str, user: &str, second: i64) -> RunRecord {
     run.user = user.to_owned();
     run.owner = "0".to_owned();
     run.face = "stdio".to_owned();
-    run.script.sha256 = "5c".to_owned();
+    run.script = Some(Body {
+        sha256: "5c".to_owned(),
+        ..Body::default()
+    });
     run.started = at(second);
     run
+}
+
+/// A text that is kept.
+fn kept(hash: &str) -> Body {
+    Body {
+        sha256: hash.to_owned(),
+        blob: Some(hash.to_owned()),
+        ..Body::default()
+    }
 }
 
 fn ended(mut run: RunRecord, status: RunStatus) -> RunRecord {
@@ -131,7 +143,7 @@ pub fn records_of_other_users_are_not_found(place: &impl Place) {
     let secret = b"const pin = 4711;";
     let mut first = run("r1", "ana", 0);
     let hash = store.put_blob("ana", "r1", secret).expect("no error");
-    first.script.blob = Some(hash.clone());
+    first.script = Some(kept(&hash));
     store.begin_run(&first).expect("no error");
     store
         .record_call("ana", &call("r1", 1, "crm_update"))
@@ -337,7 +349,7 @@ pub fn lists_have_pages_and_filters(place: &impl Place) {
         let hash = store
             .put_blob("ana", &run.id, script.as_bytes())
             .expect("no error");
-        run.script.blob = Some(hash);
+        run.script = Some(kept(&hash));
         store.begin_run(&run).expect("no error");
         store
             .open_question(&question(&format!("q{number}"), &run.id, "ana"))
