@@ -70,7 +70,7 @@ impl From<io::Error> for StoreError {
             StorageFull | QuotaExceeded => StoreErrorKind::Full,
             _ => StoreErrorKind::Unavailable,
         };
-        Self::new(kind, error.to_string())
+        Self::new(kind, format!("{error}{}", advice(kind)))
     }
 }
 
@@ -96,6 +96,19 @@ impl From<rusqlite::Error> for StoreError {
             ),
             _ => (Unavailable, "the database cannot be used"),
         };
-        Self::new(kind, format!("{problem} ({error})"))
+        Self::new(kind, format!("{problem} ({error}){}", advice(kind)))
+    }
+}
+
+/// The end of a message: what to do next.
+fn advice(kind: StoreErrorKind) -> &'static str {
+    use StoreErrorKind::{Conflict, Damaged, Foreign, Full, Locked, Newer, NotFound, Unavailable};
+    match kind {
+        Full => "; free some space",
+        Locked => "; try again",
+        Damaged => "; move it away",
+        Newer => "; update this version",
+        Unavailable => "; check that its folder and disk can be used",
+        NotFound | Conflict | Foreign => "",
     }
 }

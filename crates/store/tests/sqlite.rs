@@ -419,7 +419,7 @@ fn texts_of_closed_questions_leave_the_disk() {
 }
 
 #[test]
-fn errors_of_the_store_name_its_folder() {
+fn errors_of_the_store_name_folder_and_advice() {
     let folder = Folder::new();
     let store = folder.open();
     let raw = folder.raw();
@@ -427,4 +427,5 @@ fn errors_of_the_store_name_its_folder() {
     let error = store.begin_run(&run("r1", "ana", 0)).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Locked);
     assert!(error.to_string().contains("state/callgate"), "{error}");
+    assert!(error.to_string().ends_with("; try again"), "{error}");
 }

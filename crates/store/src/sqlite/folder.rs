@@ -120,7 +120,7 @@ impl Folder {
     ///
     /// An existing file is not opened: closing it would release the locks that SQLite has on it in
     /// this process. SQLite gives its other files the permissions of this one.
-    pub(super) fn make_database(&self) -> io::Result<()> {
+    pub(super) fn make_database(&self) -> Result<(), StoreError> {
         let path = self.database();
         match private_file().create_new(true).open(&path) {
             Ok(file) => {
@@ -128,19 +128,20 @@ impl Folder {
                 for suffix in ["-wal", "-shm"] {
                     remove_file(&with_suffix(&path, suffix))?;
                 }
-                file.set_permissions(Permissions::from_mode(0o600))
+                Ok(file.set_permissions(Permissions::from_mode(0o600))?)
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let found = fs::symlink_metadata(&path)?;
                 if !found.is_file() {
-                    return Err(io::Error::other("store.db is not a file; move it away"));
+                    let message = "store.db is not a file; move it away";
+                    return Err(StoreError::new(StoreErrorKind::Unavailable, message));
                 }
                 if found.mode() & 0o077 != 0 {
                     fs::set_permissions(&path, Permissions::from_mode(0o600))?;
                 }
                 Ok(())
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -143,7 +143,7 @@ pub(super) fn release(connection: &Connection) -> Result<(), StoreError> {
 fn applied(connection: &Connection) -> Result<usize, StoreError> {
     let applied: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     usize::try_from(applied).map_err(|_| {
-        let message = format!("the file is damaged (it has version {applied})");
+        let message = format!("the file is damaged (it has version {applied}); move it away");
         StoreError::new(StoreErrorKind::Damaged, message)
     })
 }
