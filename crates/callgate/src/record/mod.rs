@@ -4,6 +4,8 @@
 //! While the queue is full, calls are left out of the record.
 
 mod sink;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::fmt::Display;
@@ -133,7 +135,11 @@ impl Recorder {
             }
             return true;
         }
-        self.queue.send((bytes, message)).is_ok()
+        let is_sent = self.queue.send((bytes, message)).is_ok();
+        if !is_sent {
+            self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        is_sent
     }
 
     /// Waits until the messages so far are written, for a limited time.
