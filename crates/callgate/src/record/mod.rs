@@ -33,6 +33,9 @@ const MESSAGE_BYTES: usize = 1 << 10;
 /// Time that the end of a gate waits for the queue.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
+/// Time between two tries to open the store.
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Opens the store of a configuration.
 ///
 /// # Errors
@@ -85,13 +88,13 @@ enum Message {
 
 impl Recorder {
     /// Starts the thread, which opens the store. If that fails, it is logged once, and nothing is
-    /// recorded.
+    /// recorded; after a failure that may pass it is tried again each minute.
     pub fn start(config: StoreConfig) -> Arc<Self> {
         let (queue, messages) = mpsc::channel();
         let (open, opened) = watch::channel(None);
         let queued = Arc::new(AtomicUsize::new(0));
         let (of_writer, bodies) = (Arc::clone(&queued), config.bodies);
-        let write = move || writer::run(config, &messages, &of_writer, &open);
+        let write = move || writer::run(&config, RETRY_INTERVAL, &messages, &of_writer, &open);
         let thread = thread::Builder::new().name("callgate-store".to_owned());
         if let Err(error) = thread.spawn(write) {
             log_unrecorded(&error);
@@ -105,11 +108,12 @@ impl Recorder {
         })
     }
 
-    /// The store, once it is open; `None` if it cannot be opened.
+    /// The store, once it is open; `None` if it cannot be opened now.
     pub async fn opened(&self) -> Option<Arc<OpenStore>> {
         let mut receiver = self.opened.clone();
-        let opened = receiver.wait_for(Option::is_some).await.ok()?;
-        (*opened).clone()
+        // The first change comes with the first try. This end has seen none.
+        let _ = receiver.changed().await;
+        receiver.borrow().clone()
     }
 
     /// True if the texts of a run or call are kept.

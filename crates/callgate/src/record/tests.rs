@@ -1,11 +1,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
-use super::{Message, Recorder};
+use super::{Message, Recorder, writer};
 use crate::config::StoreConfig;
 
 /// The settings of a store in a folder.
@@ -14,6 +17,24 @@ fn config(folder: &Path) -> StoreConfig {
         path: Some(folder.to_owned()),
         ..StoreConfig::default()
     }
+}
+
+#[tokio::test]
+async fn store_is_opened_later_if_it_can_be() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("state");
+    fs::write(&place, "in the way").expect("a file");
+    let (queue, messages) = mpsc::channel();
+    let (open, mut opened) = watch::channel(None);
+    let (config, queued) = (config(&place), AtomicUsize::new(0));
+    let retry = Duration::from_millis(5);
+    let thread = thread::spawn(move || writer::run(&config, retry, &messages, &queued, &open));
+    opened.changed().await.expect("the first try");
+    assert!(opened.borrow().is_none());
+    fs::remove_file(&place).expect("no file");
+    assert!(opened.wait_for(Option::is_some).await.is_ok());
+    drop(queue);
+    thread.join().expect("the end of the thread");
 }
 
 #[tokio::test]

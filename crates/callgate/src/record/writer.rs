@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use callgate_store::{Body, OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError};
+use callgate_store::{
+    Body, OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError, StoreErrorKind,
+};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::watch;
@@ -19,16 +21,28 @@ use crate::config::{Bodies, StoreConfig};
 const TIDY_INTERVAL: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Opens the store, and writes messages until all senders are gone.
+/// Opens the store, and writes messages until all senders are gone. After a failure that may pass it
+/// is tried again at this interval; messages until then are dropped.
 pub(super) fn run(
-    config: StoreConfig,
+    config: &StoreConfig,
+    retry: Duration,
     messages: &Receiver<(usize, Message)>,
     queued: &AtomicUsize,
     open: &watch::Sender<Option<Arc<OpenStore>>>,
 ) {
-    let mut writer = match Writer::open(config) {
-        Ok(writer) => writer,
-        Err(error) => return log_unrecorded(&error),
+    let mut has_failed = false;
+    let mut writer = loop {
+        let error = match Writer::open(config.clone()) {
+            Ok(writer) => break writer,
+            Err(error) => error,
+        };
+        if !std::mem::replace(&mut has_failed, true) {
+            log_unrecorded(&error);
+        }
+        open.send_replace(None);
+        if !may_pass(&error) || !drain(messages, queued, retry) {
+            return;
+        }
     };
     open.send_replace(Some(Arc::clone(&writer.open)));
     let mut tidy_at = Instant::now();
@@ -45,6 +59,26 @@ pub(super) fn run(
                 tidy_at = Instant::now() + TIDY_INTERVAL;
             }
             Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// True if the store may be opened later.
+fn may_pass(error: &StoreError) -> bool {
+    use StoreErrorKind::{Full, Locked, Unavailable};
+    matches!(error.kind(), Full | Locked | Unavailable)
+}
+
+/// Drops messages for a time. False if all senders are gone.
+fn drain(messages: &Receiver<(usize, Message)>, queued: &AtomicUsize, time: Duration) -> bool {
+    let end = Instant::now() + time;
+    loop {
+        match messages.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok((bytes, _)) => {
+                queued.fetch_sub(bytes, Ordering::Relaxed);
+            }
+            Err(RecvTimeoutError::Timeout) => return true,
+            Err(RecvTimeoutError::Disconnected) => return false,
         }
     }
 }

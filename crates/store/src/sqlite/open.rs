@@ -92,7 +92,7 @@ fn raw(folder: &Folder) -> Result<Connection, StoreError> {
 /// True if the whole database is damaged, and not only one connection's view of it.
 fn is_damaged(folder: &Folder) -> bool {
     let verdict = raw(folder).and_then(|connection| {
-        let sql = "PRAGMA integrity_check(1)";
+        let sql = "PRAGMA quick_check(1)";
         Ok(connection.query_row(sql, [], |row| row.get::<_, String>(0))?)
     });
     match verdict {
