@@ -30,6 +30,8 @@ use crate::config::{Bodies, StoreConfig};
 const MAX_QUEUED: usize = 64 << 20;
 /// The size of a message in the queue, without its texts.
 const MESSAGE_BYTES: usize = 1 << 10;
+/// Time that the start of a command waits for the store.
+const OPEN_LIMIT: Duration = Duration::from_secs(2);
 /// Time that the end of a gate waits for the queue.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
@@ -108,11 +110,11 @@ impl Recorder {
         })
     }
 
-    /// The store, once it is open; `None` if it cannot be opened now.
+    /// The store, once it is open; `None` if it cannot be opened now, or takes too long.
     pub async fn opened(&self) -> Option<Arc<OpenStore>> {
         let mut receiver = self.opened.clone();
         // The first change comes with the first try. This end has seen none.
-        let _ = receiver.changed().await;
+        let _ = timeout(OPEN_LIMIT, receiver.changed()).await;
         receiver.borrow().clone()
     }
 

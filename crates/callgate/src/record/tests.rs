@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use super::{Message, Recorder, writer};
 use crate::config::StoreConfig;
@@ -35,6 +36,17 @@ async fn store_is_opened_later_if_it_can_be() {
     assert!(opened.wait_for(Option::is_some).await.is_ok());
     drop(queue);
     thread.join().expect("the end of the thread");
+}
+
+#[tokio::test]
+async fn start_does_not_wait_for_a_slow_store() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lock = fs::File::create(folder.path().join("store.lock")).expect("a file");
+    lock.lock().expect("the lock of the store");
+    let recorder = Recorder::start(config(folder.path()));
+    // The thread waits longer for the lock.
+    let opened = timeout(Duration::from_secs(4), recorder.opened()).await;
+    assert!(opened.is_ok_and(|opened| opened.is_none()));
 }
 
 #[tokio::test]
