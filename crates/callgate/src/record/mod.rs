@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use callgate_store::{
-    CallRecord, OpenStore, RunRecord, RunStatus, SqliteStore, StoreError, StoreErrorKind,
+    Body, CallRecord, OpenStore, RunRecord, RunStatus, SqliteStore, StoreError, StoreErrorKind,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -34,7 +34,6 @@ const MESSAGE_BYTES: usize = 1 << 10;
 const OPEN_LIMIT: Duration = Duration::from_secs(2);
 /// Time that the end of a gate waits for the queue.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
-
 /// Time between two tries to open the store.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -76,8 +75,9 @@ enum Message {
     Reported {
         run: String,
         report: Value,
-        output: String,
-        keeps: bool,
+        output: Body,
+        /// The output's text, if it is kept.
+        text: Option<String>,
     },
     Ended {
         run: String,

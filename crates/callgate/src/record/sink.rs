@@ -52,13 +52,15 @@ impl StoreSink {
             return;
         };
         let keeps = self.recorder.keeps(report.status != Status::Completed);
-        let output = report.printed().to_string();
-        let bytes = output.len();
+        let printed = report.printed().to_string();
+        let output = body(&printed);
+        let text = Some(printed).filter(|text| keeps && !text.is_empty());
+        let bytes = text.as_ref().map_or(0, String::len);
         let message = Message::Reported {
             run,
             report: recorded(report, keeps),
             output,
-            keeps,
+            text,
         };
         self.recorder.send(bytes, message);
     }
@@ -169,7 +171,7 @@ impl LedgerSink for StoreSink {
 }
 
 /// The size and the hash of a text.
-pub(super) fn body(text: &str) -> Body {
+fn body(text: &str) -> Body {
     Body {
         sha256: hex::encode(Sha256::digest(text)),
         bytes: text.len() as u64,

@@ -7,13 +7,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use callgate_store::{
-    Body, OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError, StoreErrorKind,
+    OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError, StoreErrorKind,
 };
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::sink::body;
 use super::{Message, log_unrecorded, open_store};
 use crate::config::{Bodies, StoreConfig};
 
@@ -156,21 +155,16 @@ impl Writer {
             Message::Reported {
                 run,
                 report,
-                output,
-                keeps,
+                mut output,
+                text,
             } => {
                 let Some(run) = self.runs.get_mut(&run) else {
                     return Ok(());
                 };
                 run.record.report = Some(report);
-                let mut printed = body(&output);
-                let kept = if keeps && !output.is_empty() {
-                    run.keep(store, &output).map(Some)
-                } else {
-                    Ok(None)
-                };
-                printed.blob = kept.clone().unwrap_or_default();
-                run.record.output = Some(printed);
+                let kept = text.map(|text| run.keep(store, &text)).transpose();
+                output.blob = kept.clone().unwrap_or_default();
+                run.record.output = Some(output);
                 kept.map(drop)
             }
             Message::Ended {
@@ -251,9 +245,11 @@ impl OpenRun {
 
     /// Keeps the script, unless that is done.
     fn keep_script(&mut self, store: &SqliteStore) -> Result<(), StoreError> {
-        if let Some(script) = self.script.take() {
-            let blob = Some(self.keep(store, &script)?);
-            self.record.script = Some(Body { blob, ..body(&script) });
+        if let Some(text) = self.script.take() {
+            let blob = self.keep(store, &text)?;
+            if let Some(script) = &mut self.record.script {
+                script.blob = Some(blob);
+            }
         }
         Ok(())
     }
