@@ -6,18 +6,70 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use callgate_store::{Access, Body, CallRecord, OpenStore, RunRecord};
+use jiff::Timestamp;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::{Message, Recorder, writer};
-use crate::config::StoreConfig;
+use crate::config::{Bodies, StoreConfig};
 
-/// The settings of a store in a folder.
+/// The settings of a store in a folder, which keeps all texts.
 fn config(folder: &Path) -> StoreConfig {
     StoreConfig {
         path: Some(folder.to_owned()),
+        bodies: Bodies::All,
         ..StoreConfig::default()
     }
+}
+
+fn started(run: &str, script: Option<&str>) -> Message {
+    let mut record = RunRecord::default();
+    record.id = run.to_owned();
+    record.started = Timestamp::now();
+    record.script = script.map(|_| Body::default());
+    Message::Started {
+        record: Box::new(record),
+        script: script.map(str::to_owned),
+    }
+}
+
+fn call(run: &str, ordinal: u32, arguments: &str) -> Message {
+    let mut call = CallRecord::default();
+    call.run = run.to_owned();
+    call.ordinal = ordinal;
+    call.arguments = Some(Body::default());
+    Message::Call {
+        call: Box::new(call),
+        arguments: Some(arguments.to_owned()),
+        result: None,
+    }
+}
+
+/// The ordinals of the calls of a run, and whether their arguments are kept.
+fn calls(store: &OpenStore, run: &str) -> Vec<(u32, bool)> {
+    let calls = store.store.calls(Access::All, run, 0, 0).expect("calls");
+    let has_text = |body: &Option<Body>| body.as_ref().is_some_and(|body| body.blob.is_some());
+    let calls = calls.iter();
+    calls
+        .map(|call| (call.ordinal, has_text(&call.arguments)))
+        .collect()
+}
+
+#[tokio::test]
+async fn call_is_recorded_without_its_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorder = Recorder::start(config(folder.path()));
+    let store = recorder.opened().await.expect("the store");
+    recorder.send(0, started("r-1", None));
+    recorder.send(0, call("r-1", 1, "{}"));
+    recorder.flush().await;
+    let blobs = folder.path().join("blobs");
+    fs::rename(&blobs, folder.path().join("moved")).expect("the texts");
+    fs::write(&blobs, "in the way").expect("a file");
+    recorder.send(0, call("r-1", 2, "{}"));
+    recorder.flush().await;
+    assert_eq!(calls(&store, "r-1"), [(1, true), (2, false)]);
 }
 
 #[tokio::test]

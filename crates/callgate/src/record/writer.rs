@@ -144,13 +144,17 @@ impl Writer {
                     return Ok(());
                 };
                 run.begin(store)?;
+                let mut kept = Ok(());
                 let texts = [(&mut call.arguments, arguments), (&mut call.result, result)];
                 for (body, text) in texts {
                     if let (Some(body), Some(text)) = (body, text) {
-                        body.blob = Some(run.keep(store, &text)?);
+                        match run.keep(store, &text) {
+                            Ok(blob) => body.blob = Some(blob),
+                            Err(error) => kept = Err(error),
+                        }
                     }
                 }
-                store.record_call(&run.record.user, &call)
+                store.record_call(&run.record.user, &call).and(kept)
             }
             Message::Reported {
                 run,
