@@ -6,8 +6,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use callgate_store::{Access, Body, CallRecord, OpenStore, RunRecord};
+use callgate_store::{Access, Body, CallRecord, OpenStore, RunRecord, RunStatus};
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
@@ -46,6 +47,15 @@ fn call(run: &str, ordinal: u32, arguments: &str) -> Message {
     }
 }
 
+fn ended(run: &str) -> Message {
+    Message::Ended {
+        run: run.to_owned(),
+        time: Timestamp::now(),
+        status: RunStatus::Completed,
+        counts: Value::Null,
+    }
+}
+
 /// The ordinals of the calls of a run, and whether their arguments are kept.
 fn calls(store: &OpenStore, run: &str) -> Vec<(u32, bool)> {
     let calls = store.store.calls(Access::All, run, 0, 0).expect("calls");
@@ -70,6 +80,32 @@ async fn call_is_recorded_without_its_text() {
     recorder.send(0, call("r-1", 2, "{}"));
     recorder.flush().await;
     assert_eq!(calls(&store, "r-1"), [(1, true), (2, false)]);
+}
+
+#[tokio::test]
+async fn run_is_begun_again_in_a_new_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorder = Recorder::start(config(folder.path()));
+    let store = recorder.opened().await.expect("the store");
+    for run in ["r-1", "r-2"] {
+        recorder.send(0, started(run, Some("return 8")));
+    }
+    recorder.send(0, call("r-1", 1, "{}"));
+    recorder.flush().await;
+    // As by a process that set it aside.
+    fs::remove_file(folder.path().join("store.db")).expect("the database");
+    recorder.send(0, call("r-1", 2, "{}"));
+    for run in ["r-1", "r-2"] {
+        recorder.send(0, ended(run));
+    }
+    recorder.flush().await;
+    assert_eq!(calls(&store, "r-1"), [(2, true)]);
+    for run in ["r-1", "r-2"] {
+        let run = store.store.run(Access::All, run).expect("the run");
+        assert_eq!(run.status, RunStatus::Completed);
+        // The text was one of the old database.
+        assert_eq!(run.script, Some(Body::default()));
+    }
 }
 
 #[tokio::test]

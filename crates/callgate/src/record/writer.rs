@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use callgate_store::{
-    OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError, StoreErrorKind,
+    Access, OpenStore, RunRecord, RunStatus, SqliteStore, Store, StoreError, StoreErrorKind,
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -154,7 +154,8 @@ impl Writer {
                         }
                     }
                 }
-                store.record_call(&run.record.user, &call).and(kept)
+                let recorded = run.with_record(store, |run| store.record_call(&run.user, &call));
+                recorded.and(kept)
             }
             Message::Reported {
                 run,
@@ -230,21 +231,48 @@ impl OpenRun {
         Ok(())
     }
 
+    /// Does an operation on the run's record. If that is gone, as the database was replaced, it is
+    /// begun again.
+    fn with_record(
+        &mut self,
+        store: &SqliteStore,
+        act: impl Fn(&RunRecord) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.begin(store)?;
+        match act(&self.record) {
+            Err(error) if error.kind() == StoreErrorKind::NotFound => {
+                let access = Access::User(&self.record.user);
+                let texts = self.record.script.iter_mut();
+                for text in texts.chain(&mut self.record.output) {
+                    let blob = text.blob.take();
+                    text.blob = blob.filter(|hash| store.blob(access, hash).is_ok());
+                }
+                self.is_begun = false;
+                self.begin(store)?;
+                act(&self.record)
+            }
+            done => done,
+        }
+    }
+
     fn end(
         &mut self,
         store: &SqliteStore,
         time: Timestamp,
         status: RunStatus,
     ) -> Result<(), StoreError> {
-        self.begin(store)?;
         let kept = if status == RunStatus::Completed {
             Ok(())
         } else {
             self.keep_script(store)
         };
-        self.record.ended = Some(time);
-        self.record.status = status;
-        store.end_run(&self.record).and(kept)
+        let ended = self.with_record(store, |run| {
+            let mut run = run.clone();
+            run.ended = Some(time);
+            run.status = status;
+            store.end_run(&run)
+        });
+        ended.and(kept)
     }
 
     /// Keeps the script, unless that is done.
