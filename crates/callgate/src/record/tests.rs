@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use callgate_store::{Access, Body, CallRecord, OpenStore, RunRecord, RunStatus};
+use callgate_store::{Access, Body, CallRecord, OpenStore, RunRecord, RunStatus, SqliteStore};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
@@ -80,6 +80,42 @@ async fn call_is_recorded_without_its_text() {
     recorder.send(0, call("r-1", 2, "{}"));
     recorder.flush().await;
     assert_eq!(calls(&store, "r-1"), [(1, true), (2, false)]);
+}
+
+#[tokio::test]
+async fn run_keeps_a_quarter_of_the_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config(folder.path());
+    config.bytes = 40_000;
+    let recorder = Recorder::start(config);
+    let store = recorder.opened().await.expect("the store");
+    recorder.send(0, started("r-1", None));
+    for (ordinal, bytes) in [(1, 8_000), (2, 3_000), (3, 2_000)] {
+        recorder.send(bytes, call("r-1", ordinal, &"7".repeat(bytes)));
+    }
+    recorder.flush().await;
+    let expected = [(1, true), (2, false), (3, true)];
+    assert_eq!(calls(&store, "r-1"), expected);
+}
+
+#[tokio::test]
+async fn many_texts_stay_within_the_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config(folder.path());
+    config.bytes = 1 << 20;
+    let recorder = Recorder::start(config);
+    for number in 0..40 {
+        let run = format!("r-{number}");
+        recorder.send(0, started(&run, None));
+        let text = format!("{number:04}").repeat(25_000);
+        recorder.send(text.len(), call(&run, 1, &text));
+        recorder.send(0, ended(&run));
+    }
+    recorder.flush().await;
+    let store = SqliteStore::open(folder.path()).expect("the store");
+    let (runs, bytes) = store.usage().expect("the usage");
+    assert!(bytes < 3 << 19, "{bytes}");
+    assert!(runs >= 5, "{runs}");
 }
 
 #[tokio::test]

@@ -20,8 +20,8 @@ use crate::config::{Bodies, StoreConfig};
 const TIDY_INTERVAL: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Opens the store, and writes messages until all senders are gone. After a failure that may pass it
-/// is tried again at this interval; messages until then are dropped.
+/// Opens the store, and writes messages until all senders are gone. After a failure that may pass,
+/// the store is opened at this interval; messages until then are dropped.
 pub(super) fn run(
     config: &StoreConfig,
     retry: Duration,
@@ -45,17 +45,26 @@ pub(super) fn run(
     };
     open.send_replace(Some(Arc::clone(&writer.open)));
     let mut tidy_at = Instant::now();
+    // The bytes that were written since old runs were removed.
+    let mut bytes_since = 0;
     loop {
-        match messages.recv_timeout(tidy_at.saturating_duration_since(Instant::now())) {
+        let next = if bytes_since > config.bytes / 10 {
+            Err(RecvTimeoutError::Timeout)
+        } else {
+            messages.recv_timeout(tidy_at.saturating_duration_since(Instant::now()))
+        };
+        match next {
             Ok((bytes, message)) => {
                 let written = writer.write(message);
                 writer.note(written);
                 queued.fetch_sub(bytes, Ordering::Relaxed);
+                bytes_since += bytes as u64;
             }
             Err(RecvTimeoutError::Timeout) => {
                 let tidied = writer.tidy();
                 writer.note(tidied);
                 tidy_at = Instant::now() + TIDY_INTERVAL;
+                bytes_since = 0;
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -97,6 +106,8 @@ struct OpenRun {
     record: RunRecord,
     /// The script, until it is known whether it is kept.
     script: Option<String>,
+    /// The bytes of texts that may still be kept.
+    left: u64,
     is_begun: bool,
 }
 
@@ -124,6 +135,7 @@ impl Writer {
                 let mut run = OpenRun {
                     record: *record,
                     script,
+                    left: self.config.bytes / 4,
                     is_begun: false,
                 };
                 let kept = if self.config.bodies == Bodies::All {
@@ -149,7 +161,7 @@ impl Writer {
                 for (body, text) in texts {
                     if let (Some(body), Some(text)) = (body, text) {
                         match run.keep(store, &text) {
-                            Ok(blob) => body.blob = Some(blob),
+                            Ok(blob) => body.blob = blob,
                             Err(error) => kept = Err(error),
                         }
                     }
@@ -167,7 +179,7 @@ impl Writer {
                     return Ok(());
                 };
                 run.record.report = Some(report);
-                let kept = text.map(|text| run.keep(store, &text)).transpose();
+                let kept = text.map_or(Ok(None), |text| run.keep(store, &text));
                 output.blob = kept.clone().unwrap_or_default();
                 run.record.output = Some(output);
                 kept.map(drop)
@@ -280,13 +292,19 @@ impl OpenRun {
         if let Some(text) = self.script.take() {
             let blob = self.keep(store, &text)?;
             if let Some(script) = &mut self.record.script {
-                script.blob = Some(blob);
+                script.blob = blob;
             }
         }
         Ok(())
     }
 
-    fn keep(&self, store: &SqliteStore, text: &str) -> Result<String, StoreError> {
-        store.put_blob(&self.record.user, &self.record.id, text.as_bytes())
+    /// Keeps a text, and returns its hash; `None` if the run has too much text.
+    fn keep(&mut self, store: &SqliteStore, text: &str) -> Result<Option<String>, StoreError> {
+        let Some(left) = self.left.checked_sub(text.len() as u64) else {
+            return Ok(None);
+        };
+        let hash = store.put_blob(&self.record.user, &self.record.id, text.as_bytes())?;
+        self.left = left;
+        Ok(Some(hash))
     }
 }
