@@ -216,3 +216,24 @@ fn removed_runs_are_gone() {
     assert_eq!(rest.stdout, "removed 2 runs\n");
     assert_eq!(runs(&bench, &[]).len(), 0);
 }
+
+#[test]
+fn filters_before_a_subcommand_are_refused() {
+    let bench = bench(json!(true));
+    assert_eq!(bench.run("return 'kept'", &[]).code, 0);
+    let all = runs(&bench, &[]);
+    let id = all[0]["id"].as_str().expect("an id");
+    for words in [
+        vec!["--user", "ana", "rm", "--before", "2999-01-01T00:00:00Z"],
+        vec!["--status", "failed", "list"],
+        vec!["--since", "1h", "list"],
+        vec!["--limit", "3", "calls", id],
+        vec!["--json", "show", id],
+    ] {
+        let ran = bench.callgate(&[&["runs"], &words[..]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:#?}");
+        let advice = "write the filters after the subcommand";
+        assert!(ran.stderr.contains(advice), "{ran:#?}");
+    }
+    assert_eq!(runs(&bench, &[]), all);
+}

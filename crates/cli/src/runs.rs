@@ -28,6 +28,13 @@ const TO_KEEP_TEXTS: &str =
 
 /// Runs the command, and returns its exit code.
 pub async fn execute(sources: &Sources, args: RunsArgs) -> anyhow::Result<u8> {
+    // Not clap's: that would refuse `--config` there, too.
+    if args.command.is_some() && args.list.is_given() {
+        bail!(
+            "`callgate runs` takes no filters before a subcommand; write the filters after the \
+             subcommand, as in `callgate runs list --status failed`"
+        );
+    }
     let loaded = match setup::load(sources).await {
         // The file may name any folder.
         Err(error) if error.is::<NotAccepted>() => None,

@@ -50,6 +50,9 @@ pub struct RunsArgs {
     pub list: RunListArgs,
 }
 
+/// The default of `runs --limit`.
+const LISTED: &str = "50";
+
 #[derive(Debug, Args)]
 pub struct RunListArgs {
     /// Only runs that started since then: as long ago as 90m or 2d, or a time such as
@@ -74,12 +77,24 @@ pub struct RunListArgs {
     pub text: Option<String>,
 
     /// Maximum number of runs
-    #[arg(long, value_name = "N", default_value = "50", value_parser = limit)]
+    #[arg(long, value_name = "N", default_value = LISTED, value_parser = limit)]
     pub limit: NonZeroUsize,
 
     /// Print the runs as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl RunListArgs {
+    /// True if a flag differs from its default.
+    pub fn is_given(&self) -> bool {
+        let texts = [&self.tool, &self.user, &self.text];
+        self.json
+            || self.since.is_some()
+            || self.status.is_some()
+            || self.limit.to_string() != LISTED
+            || texts.into_iter().any(Option::is_some)
+    }
 }
 
 #[derive(Debug, Subcommand)]
