@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
 use callgate_tests::{Ran, Workbench, demo_ticketing};
 use serde_json::{Value, json};
@@ -236,4 +237,23 @@ fn filters_before_a_subcommand_are_refused() {
         assert!(ran.stderr.contains(advice), "{ran:#?}");
     }
     assert_eq!(runs(&bench, &[]), all);
+}
+
+#[test]
+fn killed_run_is_lost_and_can_be_removed() {
+    let bench = bench(json!(true));
+    let script = "await new Promise((done) => setTimeout(done, 200_000))";
+    let mut command = bench.command(&["run", "-e", script]);
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().expect("start callgate");
+    while runs(&bench, &["--status", "running"]).is_empty() {
+        std::thread::yield_now();
+    }
+    program.kill().expect("kill -9");
+    program.wait().expect("it ends");
+    let listed = runs(&bench, &[]);
+    assert_eq!((listed.len(), &listed[0]["status"]), (1, &json!("lost")));
+    let id = listed[0]["id"].as_str().expect("an id");
+    let removed = bench.callgate(&["runs", "rm", id]);
+    assert_eq!(removed.stdout, "removed 1 run\n", "{removed:#?}");
 }

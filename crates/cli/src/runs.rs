@@ -60,6 +60,9 @@ pub async fn execute(sources: &Sources, args: RunsArgs) -> anyhow::Result<u8> {
         };
     }
     let store = open_store(&settings)?;
+    if let Err(error) = store.close_lost(Timestamp::now()) {
+        print::warning(&format!("a killed run may be listed as running: {error}"));
+    }
     for warning in store.warnings() {
         print::warning(&warning.to_string());
     }
