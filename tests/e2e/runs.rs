@@ -211,10 +211,21 @@ fn removed_runs_are_gone() {
         assert!(again.stderr.contains(last), "{again:#?}");
     }
     assert_eq!(runs(&bench, &[]), all[1..]);
+    let oldest = all[2]["id"].as_str().expect("an id");
+    let partly = bench.callgate(&["runs", "rm", "r-none", last, oldest]);
+    assert_eq!(
+        (partly.code, partly.stdout.as_str()),
+        (1, "removed 1 run\n")
+    );
+    for id in ["r-none", last] {
+        let error = format!("error: there is no run `{id}`\n");
+        assert!(partly.stderr.contains(&error), "{partly:#?}");
+    }
+    assert_eq!(runs(&bench, &[]), all[1..2]);
     let old = bench.callgate(&["runs", "rm", "--before", "1d"]);
     assert_eq!(old.stdout, "removed 0 runs\n");
     let rest = bench.callgate(&["runs", "rm", "--before", "2999-01-01T00:00:00Z"]);
-    assert_eq!(rest.stdout, "removed 2 runs\n");
+    assert_eq!(rest.stdout, "removed 1 run\n");
     assert_eq!(runs(&bench, &[]).len(), 0);
 }
 
@@ -247,7 +258,8 @@ fn killed_run_is_lost_and_can_be_removed() {
     let command = command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut program = command.spawn().expect("start callgate");
     while runs(&bench, &["--status", "running"]).is_empty() {
-        std::thread::yield_now();
+        let ended = program.try_wait().expect("its state");
+        assert!(ended.is_none(), "{ended:?}");
     }
     program.kill().expect("kill -9");
     program.wait().expect("it ends");

@@ -112,20 +112,34 @@ fn execute_on(store: &dyn Store, command: RunsCommand) -> anyhow::Result<u8> {
             Ok(0)
         }
         RunsCommand::Rm { runs, before } => {
+            let is_named = before.is_none();
             let runs = match before {
                 Some(before) => ended_before(store, before)?,
                 None => runs,
             };
-            for run in &runs {
-                store.remove_run(Access::All, run)?;
-            }
-            print::out(&format!(
-                "removed {}\n",
-                crate::doctor::count(runs.len(), "run")
-            ))?;
-            Ok(0)
+            remove(store, &runs, is_named)
         }
     }
+}
+
+/// Removes runs; returns 1 if one of them cannot be removed. `is_named` is false for listed runs,
+/// which a different process may remove meanwhile.
+fn remove(store: &dyn Store, runs: &[String], is_named: bool) -> anyhow::Result<u8> {
+    let (mut removed, mut code) = (0, 0);
+    for run in runs {
+        match store.remove_run(Access::All, run) {
+            Ok(()) => removed += 1,
+            Err(error) if !is_about_run(&error) => return Err(error.into()),
+            Err(error) if is_named => {
+                print::error(&error.to_string());
+                code = 1;
+            }
+            Err(_) => {}
+        }
+    }
+    let removed = crate::doctor::count(removed, "run");
+    print::out(&format!("removed {removed}\n"))?;
+    Ok(code)
 }
 
 fn list(store: &dyn Store, args: RunListArgs) -> anyhow::Result<u8> {
