@@ -266,6 +266,12 @@ fn killed_run_is_lost_and_can_be_removed() {
     let listed = runs(&bench, &[]);
     assert_eq!((listed.len(), &listed[0]["status"]), (1, &json!("lost")));
     let id = listed[0]["id"].as_str().expect("an id");
+    let shown = bench.callgate(&["runs", "show", id]).stdout;
+    // The time of its end is not known.
+    assert!(
+        shown.contains("\nstatus   lost\n") && !shown.contains("\ntook "),
+        "{shown}"
+    );
     let removed = bench.callgate(&["runs", "rm", id]);
     assert_eq!(removed.stdout, "removed 1 run\n", "{removed:#?}");
 }

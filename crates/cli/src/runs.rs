@@ -236,7 +236,6 @@ fn text(store: &dyn Store, run: &str, name: &str, body: Option<&Body>) -> anyhow
 
 /// One line of the list: id, start, status, duration, face, script, and user or client.
 fn run_row(run: &RunRecord) -> Vec<String> {
-    let took = run.ended.map(|ended| took(run.started, ended));
     let script = run.script.as_ref().map(|script| script.sha256.chars());
     let who = [Some(run.user.as_str()), run.client.as_deref()];
     let mut who = who.into_iter().flatten().filter(|who| !who.is_empty());
@@ -244,7 +243,7 @@ fn run_row(run: &RunRecord) -> Vec<String> {
         run.id.clone(),
         second(run.started),
         word(run.status),
-        took.unwrap_or_default(),
+        took(run).unwrap_or_default(),
         one_line(&run.face, SHOWN),
         script.into_iter().flatten().take(8).collect(),
         one_line(who.next().unwrap_or_default(), SHOWN),
@@ -287,7 +286,7 @@ fn shown(run: &RunRecord) -> String {
         ("run", Some(run.id.clone())),
         ("status", Some(word(run.status))),
         ("started", Some(second(run.started))),
-        ("took", run.ended.map(|ended| took(run.started, ended))),
+        ("took", took(run)),
         ("error", error.map(str::to_owned)),
         ("calls", calls),
         ("script", script.map(in_short)),
@@ -323,11 +322,12 @@ fn second(time: Timestamp) -> String {
     format!("{time:.0}")
 }
 
-fn took(started: Timestamp, ended: Timestamp) -> String {
-    let took = ended.duration_since(started).unsigned_abs();
-    shown_duration(Duration::from_millis(
-        u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-    ))
+/// A run's duration; `None` if the clock was set back, and for a lost run, which has the time of its
+/// discovery for its end.
+fn took(run: &RunRecord) -> Option<String> {
+    let ended = run.ended.filter(|_| run.status != RunStatus::Lost)?;
+    let ms = ended.duration_since(run.started).as_millis();
+    Some(shown_duration(Duration::from_millis(ms.try_into().ok()?)))
 }
 
 /// The word of a status, as in JSON.
