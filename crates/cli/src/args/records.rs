@@ -102,7 +102,8 @@ pub enum RunsCommand {
     /// List runs, the newest first
     List(RunListArgs),
 
-    /// Show a run: its script, configuration, times, status and report
+    /// Show a run: its status, times, error, configuration and number of calls; with --json,
+    /// also its report
     Show {
         /// The run's id
         run: String,
