@@ -171,6 +171,37 @@ fn verify_finds_changed_and_cut_ledgers() {
     assert!(ran.stderr.contains("calls.jsonl:1 is no head"), "{ran:#?}");
 }
 
+#[test]
+fn removed_ledger_differs_from_its_heads() {
+    let bench = allowed();
+    let run = || {
+        let ran = bench.run("return 'noted'", &["--ledger", "calls.jsonl"]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+    };
+    let verify = || {
+        let command = "ledger verify calls.jsonl --heads heads.jsonl";
+        bench.callgate(&command.split(' ').collect::<Vec<_>>())
+    };
+    run();
+    let heads = bench.callgate(&["ledger", "heads", "calls.jsonl"]).stdout;
+    bench.write("heads.jsonl", &heads);
+    let file = bench.path().join("calls.jsonl");
+    fs::remove_file(&file).expect("removed");
+    run();
+    let gone = "no file begins as \"calls.jsonl\" did";
+    let ran = verify();
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stdout.starts_with(gone), "{ran:#?}");
+
+    // Rotation could have deleted the first file.
+    fs::rename(&file, bench.path().join("calls.jsonl.1")).expect("renamed");
+    run();
+    let ran = verify();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let warning = format!("warning: {gone}");
+    assert!(ran.stdout.starts_with(&warning), "{ran:#?}");
+}
+
 /// Makes calls until it is killed. Each tells which calls had been answered by then.
 const LOOP: &str = "let answered: string[] = [];
 const note = async (i: number) => {

@@ -2,7 +2,7 @@
 //!
 //! Pure: the caller reads the files, and passes their lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -135,12 +135,19 @@ pub enum Fault {
         .head.file, .head.time
     )]
     Gone { head: Head },
+    /// A head without a file, older than all lines that are there. A warning.
+    #[error(
+        "no file begins as {:?} did with its last line of {}: rotation, which deletes the oldest \
+         file, or something else removed it",
+        .head.file, .head.time
+    )]
+    Deleted { head: Head },
 }
 
 impl Fault {
     /// True if it may have a harmless reason.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::NoEnd { .. })
+        matches!(self, Self::NoEnd { .. } | Self::Deleted { .. })
     }
 }
 
@@ -256,7 +263,8 @@ pub struct Summary {
     pub runs: usize,
     /// Lines of a version without chains, before all lines with one.
     pub unchained: u64,
-    /// Heads of files that were deleted since, as rotation does with the oldest.
+    /// Heads of files that were deleted since, as rotation does with the oldest: those of
+    /// [`Fault::Deleted`].
     pub deleted: usize,
 }
 
@@ -352,13 +360,19 @@ impl Verifier {
 
     /// Ends the check, and returns its last findings.
     pub fn finish(mut self) -> (Vec<Finding>, Summary) {
-        for head in std::mem::take(&mut self.heads) {
-            let time = head.time.parse().ok();
-            if self.must_be_there(time) {
-                let fault = Fault::Gone { head };
+        let was_rotated = self.summary.files > 1;
+        let mut told = HashSet::new();
+        // The last head of a file stands for the others.
+        for head in std::mem::take(&mut self.heads).into_iter().rev() {
+            let is_gone = !was_rotated || self.must_be_there(head.time.parse().ok());
+            self.summary.deleted += usize::from(!is_gone);
+            if told.insert((is_gone, head.first.clone())) {
+                let fault = if is_gone {
+                    Fault::Gone { head }
+                } else {
+                    Fault::Deleted { head }
+                };
                 self.findings.push(Finding { place: None, fault });
-            } else {
-                self.summary.deleted += 1;
             }
         }
         let mut open = Vec::new();

@@ -226,13 +226,31 @@ fn removed_run_of_a_living_writer_is_found() {
 }
 
 #[test]
-fn beginning_deleted_by_rotation_is_no_finding() {
+fn file_deleted_by_rotation_is_a_warning() {
     let book = Book::whole();
-    let heads = Vec::from_iter(check_with(&book.lines[..3], Vec::new()).2);
+    let heads = [2, 3].map(|lines| check_with(&book.lines[..lines], Vec::new()).2);
+    let heads: Vec<Head> = heads.into_iter().flatten().collect();
+    let gone = "no file begins as \"l\" did with its last line of 2026-05-06T07:02:00.000Z: ";
     for kept in 3..book.lines.len() {
+        let mut verifier = Verifier::new(heads.clone());
+        let (rotated, newest) = book.lines[kept..].split_at(1);
+        for (name, lines) in [("l.1", rotated), ("l", newest)] {
+            verifier.begin_file(name);
+            for line in lines {
+                verifier.line(format!("{line}\n").as_bytes());
+            }
+            verifier.end_file();
+        }
+        let (found, summary) = verifier.finish();
+        let found: Vec<_> = found.iter().map(Finding::to_string).collect();
+        assert_eq!((found.len(), summary.deleted), (1, 2), "{kept}: {found:?}");
+        let warning = format!("warning: {gone}rotation");
+        assert!(found[0].starts_with(&warning), "{found:?}");
+
+        // Without a rotated file, rotation has deleted nothing.
         let (found, summary, _) = check_with(&book.lines[kept..], heads.clone());
-        assert_eq!(found, [] as [&str; 0], "{kept}");
-        assert_eq!(summary.deleted, 1, "{kept}");
+        assert_eq!((found.len(), summary.deleted), (1, 0), "{kept}: {found:?}");
+        assert!(found[0].starts_with(gone), "{found:?}");
     }
 }
 
