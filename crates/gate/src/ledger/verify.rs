@@ -472,8 +472,14 @@ impl Verifier {
         if number == 0 || (number > 1) != has_prev {
             return Some(Fault::Impossible { chain, number });
         }
-        let prev_time = step.prev_time.as_deref().map(str::parse::<Timestamp>);
-        let is_missed = prev_time.is_some_and(|time| self.must_be_there(time.ok()));
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        let own = self.file.time.as_deref().and_then(time);
+        let is_missed = step.prev_time.as_deref().is_some_and(|prev| {
+            let prev = time(prev);
+            // If the clock was set back, times say nothing about the order.
+            let was_set_back = prev.zip(own).is_some_and(|(prev, own)| prev > own);
+            !was_set_back && self.must_be_there(prev)
+        });
         is_missed.then(|| Fault::Missing {
             chain,
             from: 1,

@@ -226,6 +226,22 @@ fn removed_run_of_a_living_writer_is_found() {
 }
 
 #[test]
+fn clock_set_back_makes_no_line_missing() {
+    for (hour, is_found) in [(8, true), (6, false)] {
+        let lines = [
+            r#"{"event":"before","run":"r-0","time":"2026-05-06T05:00:00Z"}"#.to_owned(),
+            format!(
+                r#"{{"event":"before","run":"r-9","time":"2026-05-06T0{hour}:00:00Z","n":3,{}}}"#,
+                r#""prev":"0f","prevTime":"2026-05-06T07:00:00Z""#
+            ),
+        ];
+        let found = check(&lines).join("\n");
+        let missing = r#"run "r-9": lines 1 to 2 are missing"#;
+        assert_eq!(found.contains(missing), is_found, "{found}");
+    }
+}
+
+#[test]
 fn file_deleted_by_rotation_is_a_warning() {
     let book = Book::whole();
     let heads = [2, 3].map(|lines| check_with(&book.lines[..lines], Vec::new()).2);
