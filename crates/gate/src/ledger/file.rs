@@ -249,8 +249,18 @@ impl LedgerFile {
         if bytes.saturating_add(more) <= limit {
             return Ok(());
         }
-        // A line over the limit has no room in a new file either.
-        if self.options.keep == 0 || more > limit {
+        // It has no room in a new file either.
+        if more > limit {
+            let line = shown_size(more);
+            let or_less = if self.options.bodies {
+                ", or turn \"bodies\" off"
+            } else {
+                ""
+            };
+            let reason = format!("a line of {line} is over \"maxSize\"; raise it{or_less}");
+            return Err(self.unwritten(reason));
+        }
+        if self.options.keep == 0 {
             return Err(self.error(format!(
                 "is full: {bytes} bytes of {}; move the file away, and the next call starts a new \
                  one",

@@ -273,6 +273,22 @@ fn full_file_refuses_calls_but_records_results() {
 }
 
 #[test]
+fn line_over_the_size_limit_is_named() {
+    let mut files = Files::new();
+    files.options.max_bytes = 90;
+    for (bodies, advice) in [(false, "it"), (true, "it, or turn \"bodies\" off")] {
+        files.options.bodies = bodies;
+        let error = send(&files.ledger(), "f").err().expect("no room");
+        let error = error.to_string();
+        let ends = format!(" bytes is over \"maxSize\"; raise {advice}");
+        assert!(
+            error.contains("a line of ") && error.contains(&ends),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn full_files_are_rotated_and_oldest_deleted() {
     let mut files = Files::new();
     files.options.max_bytes = files.bytes_of_two_calls();
