@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use callgate::faces::ledger::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};
@@ -13,6 +14,9 @@ use crate::print;
 
 /// The limit of rotated files, as in the configuration.
 const MAX_ROTATED: u32 = 1_000;
+
+/// The time for the write of a line that is under way.
+const WRITING: Duration = Duration::from_millis(100);
 
 /// Runs the command, and returns the exit code.
 pub fn execute(command: LedgerCommand) -> anyhow::Result<u8> {
@@ -92,12 +96,15 @@ fn check(
 ) -> anyhow::Result<(Vec<Head>, Summary)> {
     let mut verifier = Verifier::new(known);
     let mut heads = Vec::new();
-    for (path, file) in open(path)? {
-        let name = path.display().to_string();
+    for (place, file) in open(path)? {
+        let name = place.display().to_string();
         verifier.begin_file(&name);
         let mut reader = BufReader::new(file);
+        let mut waits = place == path;
         let mut line = Vec::new();
-        while read_line(&mut reader, &mut line).with_context(|| format!("cannot read {name}"))? {
+        while read_line(&mut reader, &mut line, &mut waits)
+            .with_context(|| format!("cannot read {name}"))?
+        {
             if line.len() as u64 > MAX_LINE_BYTES {
                 verifier.too_long();
                 break;
@@ -139,9 +146,51 @@ fn open(path: &Path) -> anyhow::Result<Vec<(PathBuf, File)>> {
     Ok(files)
 }
 
-/// Reads a line with its line feed, or the part up to the limit. False at the end of the file.
-fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+/// Reads a line with its line feed, or the part up to the limit. False at the end of the file. If
+/// `waits` is true, the first line without line feed gets time to be written.
+fn read_line(
+    reader: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    waits: &mut bool,
+) -> std::io::Result<bool> {
     line.clear();
-    let read = reader.take(MAX_LINE_BYTES + 1).read_until(b'\n', line)?;
-    Ok(read > 0)
+    let limit = MAX_LINE_BYTES + 1;
+    reader.by_ref().take(limit).read_until(b'\n', line)?;
+    let is_at_end = !line.is_empty() && !line.ends_with(b"\n");
+    if is_at_end && std::mem::take(waits) {
+        std::thread::sleep(WRITING);
+        let rest = limit.saturating_sub(line.len() as u64);
+        reader.by_ref().take(rest).read_until(b'\n', line)?;
+    }
+    Ok(!line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::io::{self, Read};
+
+    use super::*;
+
+    /// A file that is written in parts; an empty part is an end that is read too early.
+    struct Parts(VecDeque<&'static str>);
+
+    impl Read for Parts {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let part = self.0.pop_front().unwrap_or_default();
+            buffer[..part.len()].copy_from_slice(part.as_bytes());
+            Ok(part.len())
+        }
+    }
+
+    #[test]
+    fn line_under_way_is_read_on_once() {
+        let parts = Parts([r#"{"a""#, "", ":1}\n{"].into());
+        let mut reader = BufReader::new(parts);
+        let (mut line, mut lines, mut waits) = (Vec::new(), Vec::new(), true);
+        while read_line(&mut reader, &mut line, &mut waits).expect("it is read") {
+            lines.push(String::from_utf8_lossy(&line).into_owned());
+        }
+        assert_eq!(lines, ["{\"a\":1}\n", "{"]);
+    }
 }
