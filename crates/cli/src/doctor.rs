@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use callgate::config::{Config, ConfigError};
 use callgate::faces::auth;
+use callgate::faces::store::StoreErrorKind;
 use callgate::faces::{JailLayer, Transport, WorkerProgram, Workers};
 use callgate::settings::CheckMode;
 use callgate::{Gate, RunReport, ServerSpec};
@@ -314,7 +315,12 @@ impl Checkup {
             }
             Err(error) => {
                 let says = format!("runs are not recorded: {error}");
-                let advice = "set \"path\" in \"store\" to a different folder";
+                let advice = match error.kind() {
+                    StoreErrorKind::Full => "free space, or set a lower \"bytes\" in \"store\"",
+                    StoreErrorKind::Locked => "try again when other processes of callgate are idle",
+                    StoreErrorKind::Newer => "update callgate to the newer version",
+                    _ => "set \"path\" in \"store\" to a different folder",
+                };
                 self.add(Check::warning(WHAT, says).advise(advice))
             }
         }
