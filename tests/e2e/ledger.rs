@@ -7,6 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use callgate::faces::ledger::{Head, Verifier};
 use callgate_tests::{Ran, Workbench, binary, demo_ticketing};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -200,6 +201,107 @@ fn removed_ledger_differs_from_its_heads() {
     assert_eq!(ran.code, 0, "{ran:#?}");
     let warning = format!("warning: {gone}");
     assert!(ran.stdout.starts_with(&warning), "{ran:#?}");
+}
+
+/// Numbers that only look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+}
+
+/// Changes a file in one place. Returns what was done.
+fn damage(lines: &mut Vec<Vec<u8>>, numbers: &mut Numbers) -> String {
+    let (at, other) = (numbers.below(lines.len()), numbers.below(lines.len()));
+    let byte = numbers.below(lines[at].len());
+    match numbers.below(6) {
+        0 => {
+            lines[at][byte] ^= 1 << numbers.below(7);
+            format!("byte {byte} of line {at} is different")
+        }
+        1 => {
+            lines.remove(at);
+            format!("line {at} is removed")
+        }
+        2 => {
+            lines.insert(other, lines[at].clone());
+            format!("line {at} is there again as line {other}")
+        }
+        3 => {
+            let other = if at == other {
+                (at + 1) % lines.len()
+            } else {
+                other
+            };
+            lines.swap(at, other);
+            format!("lines {at} and {other} are swapped")
+        }
+        4 => {
+            let mut forged = lines[at].clone();
+            forged[byte] ^= 1;
+            lines.insert(other, forged);
+            format!("a line like {at} is inserted as line {other}")
+        }
+        _ => {
+            lines.truncate(at + 1);
+            lines[at].truncate(byte);
+            format!("the file is cut after byte {byte} of line {at}")
+        }
+    }
+}
+
+/// The number of findings, without warnings, in the text of a ledger.
+fn findings(text: &[u8], heads: &[Head]) -> usize {
+    let mut verifier = Verifier::new(heads.to_vec());
+    verifier.begin_file("copy.jsonl");
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        verifier.line(line);
+    }
+    verifier.end_file();
+    let (found, _) = verifier.finish();
+    let findings = found.iter().filter(|it| !it.fault.is_warning());
+    findings.count()
+}
+
+#[test]
+fn each_of_200_changes_is_found_with_heads() {
+    let bench = allowed();
+    for (script, code) in [
+        (
+            "await ticketing_listIssues(); await ticketing_listIssues()",
+            0,
+        ),
+        ("await ticketing_createIssue({ title: 'Roof' })", 0),
+        ("throw new Error('early')", 1),
+    ] {
+        let ran = bench.run(script, &["--ledger", "calls.jsonl"]);
+        assert_eq!(ran.code, code, "{ran:#?}");
+    }
+    let said = bench.callgate(&["ledger", "heads", "calls.jsonl"]).stdout;
+    bench.write("heads.jsonl", &said);
+    let heads = said.lines().map(serde_json::from_str);
+    let heads: Vec<Head> = heads.collect::<Result<_, _>>().expect("heads");
+    let whole = fs::read(bench.path().join("calls.jsonl")).expect("a ledger");
+    assert_eq!((heads.len(), findings(&whole, &heads)), (1, 0));
+
+    let lines = whole.split_inclusive(|byte| *byte == b'\n');
+    let lines: Vec<Vec<u8>> = lines.map(<[u8]>::to_vec).collect();
+    let mut numbers = Numbers(49);
+    for change in 0..200 {
+        let mut lines = lines.clone();
+        let done = damage(&mut lines, &mut numbers);
+        let text = lines.concat();
+        assert!(findings(&text, &heads) > 0, "{done}");
+        if change % 25 == 0 {
+            fs::write(bench.path().join("copy.jsonl"), text).expect("a copy");
+            let command = "ledger verify copy.jsonl --heads heads.jsonl";
+            let ran = bench.callgate(&command.split(' ').collect::<Vec<_>>());
+            assert_eq!(ran.code, 1, "{done}: {ran:#?}");
+        }
+    }
 }
 
 /// Makes calls until it is killed. Each tells which calls had been answered by then.
