@@ -152,7 +152,10 @@ fn runs_go_on_without_a_usable_store() {
     // Later runs are fine, and the list says why the first one is missing.
     assert_eq!(bench.run(script, &[]).stderr, "");
     let listed = bench.callgate(&["runs", "--json"]);
-    assert!(listed.stderr.contains("the store was damaged"), "{listed:#?}");
+    assert!(
+        listed.stderr.contains("the store was damaged"),
+        "{listed:#?}"
+    );
     assert_eq!(listed.json().as_array().map(Vec::len), Some(2));
 
     // A state folder that cannot be made.

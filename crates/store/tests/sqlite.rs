@@ -8,7 +8,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use callgate_store::{Access, QuestionTexts, SqliteStore, Store as _, StoreErrorKind, StoreWarning};
+use callgate_store::{
+    Access, QuestionTexts, SqliteStore, Store as _, StoreErrorKind, StoreWarning,
+};
 use rusqlite::Connection;
 use suite::{Place, at, question, run};
 use tempfile::TempDir;
