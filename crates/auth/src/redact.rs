@@ -5,9 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::Anchored;
-use aho_corasick::automaton::Automaton as _;
-use aho_corasick::nfa::contiguous::NFA;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use callgate_text::{MAX_MESSAGE_BYTES, cut_message};
@@ -49,15 +47,13 @@ struct Secret {
     spellings: BTreeSet<String>,
 }
 
-/// Finds every spelling of every secret, in time linear in the text.
+/// Finds every spelling of every secret.
 #[derive(Default)]
 struct Finder {
-    /// `None` without secrets. An NFA, because the size of a DFA is quadratic for repetitive values.
-    nfa: Option<NFA>,
+    /// `None` without secrets.
+    searcher: Option<AhoCorasick>,
     /// The shown name for each pattern.
     names: Vec<Arc<str>>,
-    /// The length of the longest pattern, in bytes.
-    longest: usize,
 }
 
 /// A range of a text to replace.
@@ -157,7 +153,9 @@ impl Redact {
     pub fn redact_start(&self, text: &str, max: usize) -> String {
         let end = text.floor_char_boundary(max);
         let finder = Arc::clone(&self.finder.read());
-        let searched = text.floor_char_boundary(end.saturating_add(finder.longest));
+        let longest = finder.searcher.as_ref();
+        let longest = longest.map_or(0, AhoCorasick::max_pattern_len);
+        let searched = text.floor_char_boundary(end.saturating_add(longest));
         let places = finder.places(text.get(..searched).unwrap_or_default(), end);
         replaced(text, end, &places)
     }
@@ -195,12 +193,14 @@ impl Secrets {
             finder.names.extend(names);
             patterns.extend(&secret.spellings);
         }
-        finder.longest = patterns.iter().map(|it| it.len()).max().unwrap_or_default();
-        // Escapes may be written with lower or upper case digits. Building fails only for more
-        // patterns than memory holds.
-        let mut builder = NFA::builder();
-        let nfa = builder.ascii_case_insensitive(true).build(patterns);
-        finder.nfa = nfa.ok().filter(|_| finder.longest > 0);
+        // Escapes may be written with lower or upper case digits. An NFA, because the size of a DFA
+        // is quadratic for repetitive values. Building fails only for more patterns than memory
+        // holds.
+        let mut builder = AhoCorasick::builder();
+        builder.ascii_case_insensitive(true);
+        builder.kind(Some(AhoCorasickKind::ContiguousNFA));
+        let searcher = builder.build(patterns).ok();
+        finder.searcher = searcher.filter(|_| !finder.names.is_empty());
         finder
     }
 }
@@ -209,26 +209,20 @@ impl Finder {
     /// The places of secrets that begin before `end`, in order. Overlapping secrets are one place.
     fn places(&self, text: &str, end: usize) -> Vec<Place<'_>> {
         let mut places: Vec<Place<'_>> = Vec::new();
-        let Some(nfa) = &self.nfa else { return places };
-        let Ok(mut state) = nfa.start_state(Anchored::No) else {
-            return places;
-        };
-        for (at, byte) in text.bytes().enumerate() {
-            state = nfa.next_state(Anchored::No, state, byte);
-            if !nfa.is_match(state) {
+        let searcher = self.searcher.iter();
+        for found in searcher.flat_map(|searcher| searcher.find_overlapping_iter(text)) {
+            // The first of the secrets with the same end is the longest, so it covers the others.
+            let last = places.last();
+            let is_covered = last.is_some_and(|last| last.range.end == found.end());
+            if is_covered || found.start() >= end {
                 continue;
             }
-            // The first of the secrets that end here is the longest, so it covers the others.
-            let pattern = nfa.match_pattern(state, 0);
-            let longest = nfa.pattern_len(pattern);
+            let name = self.names.get(found.pattern().as_usize());
             let mut place = Place {
-                range: at + 1 - longest..at + 1,
-                longest,
-                name: self.names.get(pattern.as_usize()).map_or("", |name| name),
+                range: found.range(),
+                longest: found.len(),
+                name: name.map_or("", |name| name),
             };
-            if place.range.start >= end {
-                continue;
-            }
             while let Some(before) = places.pop_if(|it| place.range.start < it.range.end) {
                 place.range.start = place.range.start.min(before.range.start);
                 if before.longest >= place.longest {
