@@ -69,7 +69,7 @@ fn a_flood_of_hostile_log_messages_is_cut() {
     expect![[r#"
         WARN callgate_servers: a server logs: x…x… server="odd" logger="db"
         WARN callgate_servers: a server logs: {"rows":[1,null],"nul":"\u0000"} server="odd" logger=""
-        ERROR callgate_servers: a server logs: one\u{a}\u{1b}[2Jtwo\u{202e}\u{7} server="odd" logger="one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}"
+        ERROR callgate_servers: a server logs: one\n\u001b[2Jtwo\u202e\u0007 server="odd" logger="one\\n\\u001b[2Jtwo\\u202e\\u0007"
         INFO callgate_servers: a server logs: 0 server="odd" logger=""
     "#]]
     .assert_eq(&(logged[..4].join("\n") + "\n"));

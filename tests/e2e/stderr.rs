@@ -37,7 +37,7 @@ fn server_stderr_is_logged_without_secrets() {
     let expected = [
         line("the token is [TOKEN]"),
         line(&format!("{}…", "0".repeat(4 << 10))),
-        line(r"a \\u{1b}[2Jred line"),
+        line(r"a \\u001b[2Jred line"),
     ];
     assert_eq!(logged(&["-vv"]), expected);
 }
@@ -56,7 +56,7 @@ fn logged_errors_of_servers_are_warnings() {
         let script = format!("return await odd_work({{ lines: {lines} }})");
         let ran = bench.run(&script, &["--check=off"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
-        let ugly = r"one\u{a}\u{1b}[2Jtwo\u{202e}\u{7}";
+        let ugly = r"one\n\u001b[2Jtwo\u202e\u0007";
         let logger = ugly.replace('\\', r"\\");
         let warning =
             format!("warning: a server logs: {ugly}; server: \"odd\"; logger: \"{logger}\"\n");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_auth::Redact;
+use callgate_text::one_line;
 use governor::{DefaultDirectRateLimiter, Quota};
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,9 +70,12 @@ impl LogMessage {
         } else {
             // Numbers are redacted here: their digits change when they are printed.
             redact.redact_value(&mut data);
-            let text = fit(&data.to_string(), MAX_MESSAGE, redact);
+            let text = data.to_string();
+            let shown = fit(&text, MAX_MESSAGE, redact);
             // A cut text is not JSON.
-            data = serde_json::from_str(&text).unwrap_or(Value::String(text));
+            if shown != text {
+                data = Value::String(shown);
+            }
         }
         Some(Self {
             level: LogLevel::deserialize(params.level).unwrap_or(LogLevel::Debug),
@@ -102,35 +106,12 @@ impl LogMessage {
     }
 }
 
-/// Makes a server's text safe to show: without secrets, with control characters escaped, cut to
-/// `max` characters.
+/// Makes a server's text safe to show: in one line, without secrets, with control characters
+/// escaped, cut to `max` characters.
 pub(crate) fn fit(text: &str, max: usize, redact: &Redact) -> String {
     // Secrets are replaced before the cut, because a part of a secret would not be recognised.
     let searched = max.saturating_mul(4).saturating_add(64 << 10);
-    let redacted = redact.redact_start(text, searched);
-    let mut is_cut = text.len() > searched;
-    let mut shown = String::with_capacity(redacted.len().min(max));
-    for (count, character) in redacted.chars().enumerate() {
-        if count == max {
-            is_cut = true;
-            break;
-        }
-        if is_unfit(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    if is_cut {
-        shown.push('…');
-    }
-    shown
-}
-
-/// True if a character moves the cursor, hides text or turns its direction.
-fn is_unfit(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    one_line(&redact.redact_start(text, searched), max)
 }
 
 /// Limits the rate of one server's lines, and logs how many were dropped.

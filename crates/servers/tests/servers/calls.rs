@@ -82,7 +82,7 @@ async fn unanswered_call_reports_unusable_messages() {
         echo 'on port 3000' → no answer within 400 ms; the server wrote a message that could not be used: "on port 3000"
         for n in 1 2 3; do echo '{'; done → no answer within 400 ms; the server wrote 3 messages that could not be used, the first: "{"
         id=99; say 1 → no answer within 400 ms; the server wrote a message that could not be used: "{"jsonrpc"
-        printf '\033[2J key hunter2secret\n' → no answer within 400 ms; the server wrote a message that could not be used: "\u{1b}[2J key [KEY]"
+        printf '\033[2J key hunter2secret\n' → no answer within 400 ms; the server wrote a message that could not be used: "\u001b[2J key [KEY]"
         echo Traceback; exit 3 → the server ended with exit code 3 during the call; the server wrote a message that could not be used: "Traceback""#
         .trim()
         .lines()
