@@ -93,7 +93,7 @@ impl Child {
         Ok((child, stdin, stdout))
     }
 
-    /// The last lines of stderr, below the error if it stands above them.
+    /// The last lines of stderr.
     pub(crate) fn stderr_tail(&self) -> String {
         self.stderr.lock().text()
     }

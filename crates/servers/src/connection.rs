@@ -18,7 +18,7 @@ use crate::failure::{Audience, CallFailure, FailureKind, Reason};
 use crate::in_flight::LISTEN;
 use crate::notifications::Notifications;
 use crate::request::Session;
-use crate::stderr::error_first;
+use crate::stderr::excerpt;
 use crate::tool_call::ToolCall;
 use crate::tool_list::ToolList;
 
@@ -138,7 +138,7 @@ impl Connection {
     pub(crate) fn stderr(&self) -> String {
         let tail = self.child.as_ref().map(Child::stderr_tail);
         // A secret of several lines is replaced while they are in order.
-        error_first(&self.session.redact.redact(&tail.unwrap_or_default()))
+        excerpt(&self.session.redact.redact(&tail.unwrap_or_default()))
     }
 
     /// Waits for the end of the connection, which ends with its process.

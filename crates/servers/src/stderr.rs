@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 /// The last lines that a message shows.
 const SHOWN_LINES: usize = 10;
-/// Lines for which the first error stays the error: a stack and a nested error follow it.
-const ERROR_LINES: usize = 100;
+/// The last lines in which an error is searched for: a stack and a nested error follow it.
+const KEPT_LINES: usize = 100;
 /// Words of a line with an error, in lower case: of Node, Python, Java, .NET, Go, Ruby, Rust, npm.
 const ERROR_WORDS: [&str; 10] = [
     "error:",
@@ -20,33 +20,20 @@ const ERROR_WORDS: [&str; 10] = [
     "command not found",
 ];
 
-/// The last lines of a stream, and the line with the error above them.
+/// The last lines of a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
-    lines: VecDeque<String>,
-    error: Option<String>,
-    /// Lines since the error.
-    age: usize,
-}
+pub(crate) struct Tail(VecDeque<String>);
 
 impl Tail {
     pub(crate) fn push(&mut self, line: &str) {
-        self.age += 1;
-        let is_new = self.error.is_none() || self.age > ERROR_LINES;
-        if is_new && is_error(line) {
-            (self.error, self.age) = (Some(line.to_owned()), 0);
+        if self.0.len() == KEPT_LINES {
+            self.0.pop_front();
         }
-        if self.lines.len() == SHOWN_LINES {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(line.to_owned());
+        self.0.push_back(line.to_owned());
     }
 
-    /// The lines in their order: the error, if it stands above the last lines, and these.
     pub(crate) fn text(&self) -> String {
-        let is_above = (SHOWN_LINES..=ERROR_LINES).contains(&self.age);
-        let error = self.error.iter().filter(|_| is_above);
-        let lines: Vec<&str> = error.chain(&self.lines).map(String::as_str).collect();
+        let lines: Vec<&str> = self.0.iter().map(String::as_str).collect();
         lines.join("\n")
     }
 }
@@ -56,16 +43,14 @@ fn is_error(line: &str) -> bool {
     ERROR_WORDS.iter().any(|words| line.contains(words))
 }
 
-/// The text with its first error in front.
-pub(crate) fn error_first(text: &str) -> String {
+/// The last lines of a text, with its first error in front.
+pub(crate) fn excerpt(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let error = lines.iter().position(|line| is_error(line));
-    if let Some(at) = error
-        && let Some(before) = lines.get_mut(..=at)
-    {
-        before.rotate_right(1);
-    }
-    lines.join("\n")
+    let error = error.map(|at| lines.remove(at));
+    let last = lines.len().saturating_sub(SHOWN_LINES);
+    let shown: Vec<&str> = error.into_iter().chain(lines.drain(last..)).collect();
+    shown.join("\n")
 }
 
 #[cfg(test)]
@@ -75,7 +60,7 @@ mod tests {
     fn shown(lines: &[String]) -> String {
         let mut tail = Tail::default();
         lines.iter().for_each(|line| tail.push(line));
-        error_first(&tail.text())
+        excerpt(&tail.text())
     }
 
     #[test]
