@@ -65,6 +65,7 @@ pub(crate) async fn start(
         redact: spec.transport.redact(),
         deadline: later(Instant::now(), spec.start_timeout),
         stderr: String::new(),
+        ended_at_discover: false,
     };
     let connected = attempt.connect().await;
     connected.map_err(|reason| reason.of_start(&spec.name, &attempt.stderr))
@@ -79,22 +80,8 @@ struct Attempt<'a> {
     deadline: Instant,
     /// The end of the last process's stderr.
     stderr: String,
-}
-
-/// A failed attempt.
-struct AttemptError {
-    reason: Reason,
-    /// True if the connection ended at `server/discover`.
-    at_discover: bool,
-}
-
-impl From<Reason> for AttemptError {
-    fn from(reason: Reason) -> Self {
-        Self {
-            reason,
-            at_discover: false,
-        }
-    }
+    /// True if the last connection ended at `server/discover`.
+    ended_at_discover: bool,
 }
 
 /// A failure after the transport was opened.
@@ -108,16 +95,15 @@ impl Attempt<'_> {
         let spec = self.spec;
         let values = spec.transport.look_up(&self.redact);
         let values = self.in_time("looking up its secrets", values).await??;
-        let connected = match &spec.transport {
+        match &spec.transport {
             Transport::Http(http) => self.connect_http(&http.url, &values).await,
             Transport::Stdio(stdio) => match self.connect_stdio(stdio, &values, true).await {
-                Err(failed) if failed.at_discover && Instant::now() < self.deadline => {
+                Err(_) if self.ended_at_discover && Instant::now() < self.deadline => {
                     self.connect_stdio(stdio, &values, false).await
                 }
                 connected => connected,
             },
-        };
-        connected.map_err(|failed| failed.reason)
+        }
     }
 
     async fn connect_stdio(
@@ -125,10 +111,10 @@ impl Attempt<'_> {
         stdio: &Stdio,
         env: &BTreeMap<String, String>,
         may_discover: bool,
-    ) -> Result<(Connection, ToolList), AttemptError> {
+    ) -> Result<(Connection, ToolList), Reason> {
         let processes = &self.history.processes;
-        let started = Child::start(stdio, env, &self.name, &self.redact, processes).await;
-        let (child, stdin, stdout) = started?;
+        let started = Child::start(stdio, env, &self.name, &self.redact, processes);
+        let (child, stdin, stdout) = started.await?;
         let (exited, limit) = (child.exited(), self.spec.message_bytes());
         let transport = |tap| {
             let transport = StdioTransport::new(stdout, stdin, exited, tap, limit);
@@ -141,7 +127,7 @@ impl Attempt<'_> {
         &mut self,
         url: &str,
         headers: &BTreeMap<String, String>,
-    ) -> Result<(Connection, ToolList), AttemptError> {
+    ) -> Result<(Connection, ToolList), Reason> {
         // Without a login endpoint, requests have only the configured headers.
         let authorization = match self.spec.endpoint() {
             Ok(endpoint) => Authorization::new(&endpoint, &self.redact),
@@ -165,7 +151,7 @@ impl Attempt<'_> {
         transport: impl FnOnce(Arc<Tap>) -> Result<(T, Option<HttpClient>), Reason>,
         child: Option<Child>,
         may_discover: bool,
-    ) -> Result<(Connection, ToolList), AttemptError>
+    ) -> Result<(Connection, ToolList), Reason>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -258,21 +244,20 @@ impl Attempt<'_> {
     }
 
     /// Ends the connection of a failed attempt.
-    async fn give_up(&mut self, connection: &Connection, error: HandshakeError) -> AttemptError {
-        let mut failed = match error {
-            HandshakeError::Late(reason) => reason.into(),
-            HandshakeError::Failed(request) => AttemptError {
-                at_discover: request.method == DISCOVER
+    async fn give_up(&mut self, connection: &Connection, error: HandshakeError) -> Reason {
+        let mut reason = match error {
+            HandshakeError::Late(reason) => reason,
+            HandshakeError::Failed(request) => {
+                self.ended_at_discover = request.method == DISCOVER
                     && self.spec.era.fixed().is_none()
-                    && request.failure.is_closed(),
-                reason: self.explain(connection, &request).await,
-            },
+                    && request.failure.is_closed();
+                self.explain(connection, &request).await
+            }
         };
-        let unused = connection.session.in_flight.take_unused();
-        failed.reason.push_str(&unused);
+        reason.push_str(&connection.session.in_flight.take_unused());
         self.stderr = connection.stderr();
         connection.shut_down().await;
-        failed
+        reason
     }
 
     /// Awaits one step of the start, within the time limit of the whole start.
