@@ -154,18 +154,14 @@ async fn write_all(
     failed: UnboundedSender<ServerJsonRpcMessage>,
 ) {
     while let Some(Outgoing { text, id, _room }) = writes.recv().await {
+        if let Some(id) = &id {
+            tap.sent(id);
+        }
         let written = async {
-            // A short line is written as a whole or not at all. The end of a long line is written
-            // separately, because only with it the server may read the line.
-            let end = (text.len() > PIPE_BUF).then(|| text.len().saturating_sub(1));
-            let (line, end) = text.split_at(end.unwrap_or_default());
-            stdin.write_all(line).await?;
-            if let Some(id) = &id {
-                tap.sent(id);
-            }
-            stdin.write_all(end).await?;
+            stdin.write_all(&text).await?;
             stdin.flush().await
         };
+        // Without its end, the server has not read the line.
         if let (Err(_), Some(id)) = (written.await, &id) {
             let reason = "the server closed its standard input";
             let settled = tap.fail(id, CallFailure::closed(reason, false));
@@ -176,9 +172,6 @@ async fn write_all(
         }
     }
 }
-
-/// Bytes that a write to a pipe never splits (`PIPE_BUF` of POSIX).
-const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// Lines of bounded length.
 pub(crate) struct Lines<R> {
