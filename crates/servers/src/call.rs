@@ -93,8 +93,8 @@ impl ActiveCall<'_> {
                 context: Some(self.context()),
                 ..Request::new("tools/call", values.clone())
             };
-            let result = match session.request_within(request, clock).await {
-                Ok(result) => result,
+            let result = match session.send(request, Some(&mut *clock)).await {
+                Ok((result, _)) => result,
                 Err(failure) => match required_pages(&failure).filter(|_| !opened) {
                     Some((error, pages)) => {
                         self.open_pages(error, pages).await?;

@@ -125,20 +125,11 @@ impl Session {
         limit: Duration,
     ) -> Result<Box<RawValue>, CallFailure> {
         let mut clock = Clock::new(limit, limit, &self.questions.asking);
-        self.request_within(request, &mut clock).await
+        Ok(self.send(request, Some(&mut clock)).await?.0)
     }
 
-    /// Sends a request and awaits its answer within the clock's limits.
-    pub(crate) async fn request_within(
-        &self,
-        request: Request,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, CallFailure> {
-        Ok(self.send(request, Some(clock)).await?.0)
-    }
-
-    /// Sends a request and awaits its answer: the text, and the result that rmcp read from it.
-    /// Without a clock there is no time limit.
+    /// Sends a request and awaits its answer within the clock's limits: the text, and the result
+    /// that rmcp read from it. Without a clock there is no time limit.
     pub(crate) async fn send(
         &self,
         request: Request,

@@ -179,6 +179,6 @@ impl ActiveCall<'_> {
             context: Some(self.context()),
             ..Request::new(method, params)
         };
-        self.session.request_within(request, clock).await
+        Ok(self.session.send(request, Some(clock)).await?.0)
     }
 }
