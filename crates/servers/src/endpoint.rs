@@ -237,7 +237,7 @@ impl HttpEndpoint {
         let message: Message<'_> = serde_json::from_str(json_rpc::bare(&body)).ok()?;
         // `{"error": "invalid_token"}` is not JSON-RPC.
         let is_object = message.error.get().starts_with('{');
-        let id = message.id.and_then(json_rpc::read_id);
+        let id = message.id.and_then(|id| json_rpc::read_id(id.get()));
         is_object.then(|| (json_rpc::read_error(message.error), id))
     }
 }

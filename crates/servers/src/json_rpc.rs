@@ -58,12 +58,16 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
 }
 
+/// The JSON value of a server's text; null if it is over [`MAX_VALUE_BYTES`] or not JSON.
+pub(crate) fn bounded_value(text: &str) -> Value {
+    let text = Some(text).filter(|text| text.len() <= MAX_VALUE_BYTES);
+    let value = text.and_then(|text| serde_json::from_str(text).ok());
+    value.unwrap_or_default()
+}
+
 /// Reads a JSON-RPC error leniently, because a malformed error is still an error.
 pub(crate) fn read_error(error: &RawValue) -> ErrorData {
-    let text = Some(error.get()).filter(|text| text.len() <= MAX_VALUE_BYTES);
-    let mut error: Value = text
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let mut error = bounded_value(error.get());
     let code = error["code"].as_i64().and_then(|code| code.try_into().ok());
     let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
     let message = error["message"].as_str().or(error.as_str());
@@ -74,7 +78,7 @@ pub(crate) fn read_error(error: &RawValue) -> ErrorData {
 }
 
 /// Reads the id of an answer. A server may have changed a number to a text or to a decimal number.
-pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
+pub(crate) fn read_id(id: &str) -> Option<RequestId> {
     let number = unquoted(id);
     let whole = match number.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
@@ -82,13 +86,13 @@ pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
     };
     match whole.parse() {
         Ok(number) => Some(NumberOrString::Number(number)),
-        Err(_) => serde_json::from_str(id.get()).ok(),
+        Err(_) => serde_json::from_str(id).ok(),
     }
 }
 
 /// The digits of a number that may be written as a text.
-pub(crate) fn unquoted(number: &RawValue) -> &str {
-    number.get().trim_matches('"').trim()
+pub(crate) fn unquoted(number: &str) -> &str {
+    number.trim_matches('"').trim()
 }
 
 /// A message without white space and a byte order mark around it.

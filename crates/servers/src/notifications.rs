@@ -12,7 +12,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::caller::{Log, Progress};
 use crate::in_flight::{InFlight, LISTEN};
-use crate::json_rpc::{read_id, unquoted};
+use crate::json_rpc::{bounded_value, read_id, unquoted};
 use crate::questions::page_id;
 use crate::server_log::{self, FloodGate, LogMessage, fit};
 
@@ -85,8 +85,7 @@ impl Notifications {
         let Some(id) = subscription(params).filter(|id| in_flight.has(id, LISTEN)) else {
             return;
         };
-        let params: Value = serde_json::from_str(params).unwrap_or_default();
-        if params["notifications"]["toolsListChanged"] == true {
+        if bounded_value(params)["notifications"]["toolsListChanged"] == true {
             *self.acknowledged.lock() = Some(id);
             // Earlier changes were not reported.
             self.list_changed();
@@ -114,8 +113,7 @@ impl Notifications {
                 }
             }
             "notifications/elicitation/complete" => {
-                let params: Value = serde_json::from_str(params).unwrap_or_default();
-                if let Some(id) = page_id(&params) {
+                if let Some(id) = page_id(&bounded_value(params)) {
                     let _ = self.pages.send(id.to_owned());
                 }
             }
@@ -139,8 +137,8 @@ impl Notifications {
         }
         let read: Option<Params<'_>> = serde_json::from_str(params).ok();
         let matched = read.and_then(|read| {
-            let slot = in_flight.by_progress_token(read_id(read.progress_token)?)?;
-            Some((slot, unquoted(read.progress).parse().ok()?, read))
+            let slot = in_flight.by_progress_token(read_id(read.progress_token.get())?)?;
+            Some((slot, unquoted(read.progress.get()).parse().ok()?, read))
         });
         let Some((slot, progress, read)) = matched else {
             return in_flight.note_unused(params);
@@ -162,16 +160,6 @@ impl Notifications {
 
 /// The subscription that a notification belongs to.
 fn subscription(params: &str) -> Option<RequestId> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "_meta")]
-        meta: Meta<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Meta<'a> {
-        #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
-        id: &'a RawValue,
-    }
-    let params: Params<'_> = serde_json::from_str(params).ok()?;
-    read_id(params.meta.id)
+    let params = bounded_value(params);
+    read_id(&params["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string())
 }

@@ -18,13 +18,13 @@ use rmcp::model::{
     Tool,
 };
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::failure::{CallFailure, Reason};
 use crate::in_flight::{InFlight, LISTEN, SentRequest, failed};
 use crate::json_rpc::{
-    Envelope, MAX_VALUE_BYTES, bare, find_id, has_method, read_error, read_id, split,
+    Envelope, MAX_VALUE_BYTES, bare, bounded_value, find_id, has_method, read_error, read_id, split,
 };
 use crate::notifications::Notifications;
 use crate::questions::{FORWARD, ForwardedRequest};
@@ -97,8 +97,8 @@ impl Tap {
         let params = envelope.params.map_or("{}", RawValue::get);
         if let Some(method) = &envelope.method {
             // The request is answered with its id as the server wrote it.
-            let own = |id: &RawValue| serde_json::from_str(id.get()).ok().or_else(|| read_id(id));
-            return match envelope.id.and_then(own) {
+            let own = |id: &str| serde_json::from_str(id).ok().or_else(|| read_id(id));
+            return match envelope.id.and_then(|id| own(id.get())) {
                 Some(id) => self.request(method, params, id, stream),
                 None => self.notification(method, params, stream),
             };
@@ -106,7 +106,8 @@ impl Tap {
         let is_answer = envelope.result.is_some() || envelope.error.is_some();
         // A server does not know the id of a request that it could not read.
         let of_stream = stream.filter(|_| is_answer);
-        let id = envelope.id.and_then(read_id).or_else(|| of_stream.cloned());
+        let id = envelope.id.and_then(|id| read_id(id.get()));
+        let id = id.or_else(|| of_stream.cloned());
         if let Some(id) = &id
             && let Some(request) = self.take(id)
         {
@@ -153,16 +154,10 @@ impl Tap {
             let ping = serde_json::from_value(json!({ "method": "ping" })).ok()?;
             return Some(ServerJsonRpcMessage::request(ping, id));
         }
-        let bytes = params.len();
-        let params = if bytes > MAX_VALUE_BYTES {
-            Value::Null
-        } else {
-            serde_json::from_str(params).unwrap_or_default()
-        };
         let forwarded = ForwardedRequest {
             method: method.to_owned(),
-            params,
-            bytes,
+            params: bounded_value(params),
+            bytes: params.len(),
             stream: stream.cloned(),
         };
         let forwarded = CustomRequest::new(FORWARD, serde_json::to_value(forwarded).ok());
@@ -188,14 +183,8 @@ impl Tap {
 
     /// Handles the cancellation of a request of the server, or of a subscription (2026-07-28).
     fn cancelled(&self, params: &str) -> Option<ServerJsonRpcMessage> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            #[serde(borrow)]
-            request_id: &'a RawValue,
-        }
         if self.is_stateless() {
-            let id = read_id(serde_json::from_str::<Params<'_>>(params).ok()?.request_id)?;
+            let id = read_id(&bounded_value(params)["requestId"].to_string())?;
             let is_listening = self.has(&id, LISTEN);
             let ended = CallFailure::closed("the server ended the subscription", true);
             return is_listening.then(|| self.fail(&id, ended)).flatten();
