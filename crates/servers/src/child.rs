@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::failure::Reason;
-use crate::server_log::{FloodGate, StderrLog};
+use crate::server_log::FloodGate;
 use crate::spec;
 use crate::stderr::Tail;
 use crate::stdio::Lines;
@@ -76,11 +76,9 @@ impl Child {
             return Err(failed(io::Error::other("the process has no streams")));
         };
         let tail = Arc::<Mutex<Tail>>::default();
-        let log = StderrLog {
-            flood: FloodGate::new(Arc::clone(server)),
-            redact: redact.clone(),
-        };
-        let stderr = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), log));
+        let flood = FloodGate::new(Arc::clone(server));
+        let stderr = read_stderr(stderr, Arc::clone(&tail), flood, redact.clone());
+        let stderr = tokio::spawn(stderr);
         let (on_exit, exit) = watch::channel(None);
         let stop = CancellationToken::new();
         processes.spawn(follow(process, stop.clone(), stderr, on_exit));
@@ -263,14 +261,19 @@ async fn follow(
 }
 
 /// Logs the lines of stderr, and keeps the last ones.
-async fn read_stderr(stderr: ChildStderr, tail: Arc<Mutex<Tail>>, log: StderrLog) {
+async fn read_stderr(
+    stderr: ChildStderr,
+    tail: Arc<Mutex<Tail>>,
+    flood: FloodGate,
+    redact: Redact,
+) {
     let mut lines = Lines::new(stderr, MAX_STDERR_LINE);
     while let Ok(Some(line)) = lines.next().await {
         // A secret in a cut line would not be recognised.
         let text = String::from_utf8_lossy(&line.text);
         let text = text.trim_end();
         if !line.is_cut && !text.is_empty() {
-            log.line(text);
+            flood.log_stderr(text, &redact);
             tail.lock().push(text);
         }
     }

@@ -151,26 +151,19 @@ impl FloodGate {
             tracing::error!(server = %self.server, "{count} more messages of the server were left out");
         }
     }
+
+    /// Logs a line of the server's stderr, at level debug.
+    pub(crate) fn log_stderr(&self, line: &str, redact: &Redact) {
+        if tracing::enabled!(target: TARGET, Level::DEBUG) && self.admit() {
+            let line = fit(line, MAX_LINE, redact);
+            tracing::debug!(target: TARGET, server = %self.server, line, "a server writes to stderr");
+        }
+    }
 }
 
 impl Drop for FloodGate {
     fn drop(&mut self) {
         self.report();
-    }
-}
-
-/// Logs the lines of a server's stderr, at level debug.
-pub(crate) struct StderrLog {
-    pub(crate) flood: FloodGate,
-    pub(crate) redact: Redact,
-}
-
-impl StderrLog {
-    pub(crate) fn line(&self, line: &str) {
-        if tracing::enabled!(target: TARGET, Level::DEBUG) && self.flood.admit() {
-            let line = fit(line, MAX_LINE, &self.redact);
-            tracing::debug!(target: TARGET, server = %self.flood.server, line, "a server writes to stderr");
-        }
     }
 }
 
