@@ -73,15 +73,10 @@ pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthErro
     Ok(login.map(|login| describe(&account, login)))
 }
 
-/// The unique identifier of a server's login, which is no secret; `None` without a login, or if the
-/// server takes no login. Blocks while it reads a file. The error: [`AuthError`] if the store of
-/// logins fails.
+/// The unique identifier of a server's login, which is no secret; `None` without a login. Blocks
+/// while it reads a file. The error: as [`status`].
 pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
-    let account = account(endpoint)?;
-    match account.settings.grant {
-        Grant::AuthorizationCode => account.store.login_id(),
-        Grant::ClientCredentials => Ok(None),
-    }
+    persons_account(endpoint)?.store.login_id()
 }
 
 /// Deletes a server's tokens, and revokes them at the authorization server if it offers that. The

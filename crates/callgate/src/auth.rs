@@ -43,10 +43,10 @@ pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthErro
 /// The identifier of the login that is kept for a server: no secret, and another one for each
 /// login. `None` if there is none, or the server takes none.
 pub(crate) fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
-    match server.endpoint() {
-        Ok(endpoint) => callgate_auth::login_id(&endpoint),
+    let endpoint = server.endpoint();
+    match endpoint.and_then(|endpoint| callgate_auth::login_id(&endpoint)) {
         Err(error) if error.is_no_login() => Ok(None),
-        Err(error) => Err(error),
+        found => found,
     }
 }
 
