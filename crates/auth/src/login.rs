@@ -16,11 +16,12 @@ use crate::discovery::{Found, describe, discover};
 use crate::error::{AuthError, Remedy, auth_command};
 use crate::record::{ClientAuthentication, Login, is_scope};
 use crate::redirect::{Callback, Redirect};
-use crate::settings::is_metadata_url;
 use crate::token_endpoint::{self, shown_code, unfit};
 
 /// The client's name in a registration.
 const CLIENT_NAME: &str = "Callgate";
+/// The person's time limit.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Bytes of a client's identifier from a registration.
 const MAX_CLIENT_ID: usize = 2_048;
 /// The scope that some authorization servers require for a refresh token.
@@ -35,8 +36,6 @@ pub struct LoginRequest {
     pub scopes: Vec<String>,
     /// Shows the login's page to the person.
     pub browser: Arc<dyn OpenUrl>,
-    /// The person's time limit. Default: 5 min.
-    pub patience: Duration,
 }
 
 impl LoginRequest {
@@ -45,7 +44,6 @@ impl LoginRequest {
         Self {
             scopes: Vec::new(),
             browser,
-            patience: Duration::from_secs(300),
         }
     }
 }
@@ -208,8 +206,8 @@ async fn callback(
             let reason = format!("its page cannot be shown: {error}");
             Err(account.exchange(reason))
         }
-        () = tokio::time::sleep(request.patience) => {
-            let seconds = request.patience.as_secs();
+        () = tokio::time::sleep(PATIENCE) => {
+            let seconds = PATIENCE.as_secs();
             let reason = format!("the browser did not come back within {seconds} s");
             Err(account.exchange(reason).with(Remedy::Declined))
         }
@@ -259,10 +257,6 @@ async fn known_client(
             Ok(Some((id.clone(), secret)))
         }
         (None, Some(url)) if found.supports("client_id_metadata_document_supported") => {
-            if !is_metadata_url(url) {
-                let reason = "\"clientMetadataUrl\" must be an https URL with a path";
-                return Err(account.settings(reason));
-            }
             Ok(Some((url.clone(), None)))
         }
         _ => Ok(None),

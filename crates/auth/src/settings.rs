@@ -75,15 +75,10 @@ where
     D: Deserializer<'de>,
 {
     let text = String::deserialize(deserializer)?;
-    if !is_metadata_url(&text) {
+    if !Url::parse(&text).is_ok_and(|url| url.scheme() == "https" && url.path() != "/") {
         return Err(D::Error::custom("must be an https URL with a path"));
     }
     Ok(Some(text))
-}
-
-/// True if a text can be the URL of a client ID metadata document.
-pub(crate) fn is_metadata_url(text: &str) -> bool {
-    Url::parse(text).is_ok_and(|url| url.scheme() == "https" && url.path() != "/")
 }
 
 /// The way to get a token.
