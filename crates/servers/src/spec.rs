@@ -211,34 +211,30 @@ impl Transport {
     /// A redaction of the transport's secrets, without those that are looked up later.
     pub(crate) fn redact(&self) -> Redact {
         let mut values: Vec<(String, String)> = Vec::new();
-        let mut parts = Vec::new();
-        let known = self.sources().iter();
-        let known = known.filter_map(|(name, source)| Some((name, source.known()?)));
-        for (name, value) in known {
-            // Servers repeat a token without its scheme.
-            let token = value
-                .split_once(' ')
-                .map(|(_scheme, token)| token.to_owned());
-            match self {
-                Self::Stdio(_) if name == "PATH" || name == "HOME" => continue,
-                Self::Http(_) => values.extend(token.map(|token| (name.clone(), token))),
-                Self::Stdio(_) => {}
+        for (name, source) in self.sources() {
+            let Some(value) = source.known() else {
+                continue;
+            };
+            match (self, value.split_once(' ')) {
+                (Self::Stdio(_), _) if name == "PATH" || name == "HOME" => continue,
+                // Servers repeat a token without its scheme.
+                (Self::Http(_), Some((_scheme, token))) => {
+                    values.push((name.clone(), token.to_owned()));
+                }
+                _ => {}
             }
             values.push((name.clone(), value));
         }
-        let secrets = match self {
-            Self::Stdio(stdio) => &stdio.secrets,
+        let (secrets, parts) = match self {
+            Self::Stdio(stdio) => (&stdio.secrets, Vec::new()),
             Self::Http(http) => {
                 if let Some((_, query)) = http.url.split_once('?') {
                     values.push(("URL query".to_owned(), query.to_owned()));
                 }
-                parts = url_secrets(&http.url);
-                &http.secrets
+                (&http.secrets, url_secrets(&http.url))
             }
         };
-        let secrets = secrets.iter();
-        let secrets = secrets.map(|(name, value)| (name.clone(), value.clone()));
-        for (name, value) in secrets.chain(parts) {
+        for (name, value) in secrets.clone().into_iter().chain(parts) {
             // A secret that is also a whole value is shown by the value's name.
             if !values.iter().any(|(_, given)| *given == value) {
                 values.push((name, value));
