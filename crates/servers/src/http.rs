@@ -203,7 +203,8 @@ impl StreamableHttpClient for HttpClient {
         };
         let id = request.map(|sent| &sent.id);
         let method = request.map(|sent| sent.request.method());
-        let slot: Option<&Slot> = request.and_then(|sent| sent.request.extensions().get());
+        let slot = request.and_then(|sent| sent.request.extensions().get::<Arc<Slot>>());
+        let slot = slot.map(|slot| &**slot);
         if session.is_some() && id.is_some() {
             self.await_stream().await;
         }

@@ -49,7 +49,7 @@ struct Table {
 #[derive(Debug)]
 pub(crate) struct SentRequest {
     pub(crate) method: String,
-    pub(crate) slot: Slot,
+    pub(crate) slot: Arc<Slot>,
     token: Option<ProgressToken>,
     /// True if the server may have read it.
     sent: bool,
@@ -122,7 +122,7 @@ impl InFlight {
             return;
         };
         let request = &sent.request;
-        let Some(slot) = request.extensions().get::<Slot>().cloned() else {
+        let Some(slot) = request.extensions().get::<Arc<Slot>>().cloned() else {
             return;
         };
         let mut table = self.table();
@@ -165,10 +165,11 @@ impl InFlight {
     }
 
     /// Forgets a cancelled request. rmcp does not always notify its transport.
-    pub(crate) fn cancel(&self, slot: &Slot) {
+    pub(crate) fn cancel(&self, slot: &Arc<Slot>) {
         slot.over.cancel();
         let mut table = self.table();
-        table.requests.retain(|_, request| request.slot != *slot);
+        let requests = &mut table.requests;
+        requests.retain(|_, request| !Arc::ptr_eq(&request.slot, slot));
         drop(table);
         self.end_if_closed();
     }
@@ -237,11 +238,11 @@ impl InFlight {
     }
 
     /// The slot of the request with this progress token.
-    pub(crate) fn by_progress_token(&self, token: RequestId) -> Option<Slot> {
+    pub(crate) fn by_progress_token(&self, token: RequestId) -> Option<Arc<Slot>> {
         let (table, token) = (self.table(), Some(ProgressToken(token)));
         let mut requests = table.requests.values();
         let found = requests.find(|request| request.token == token);
-        found.map(|request| request.slot.clone())
+        found.map(|request| Arc::clone(&request.slot))
     }
 
     /// The call that a message of the server is about: that of the request on whose stream it
@@ -255,7 +256,7 @@ impl InFlight {
         let requests = &self.table().requests;
         let of_stream = stream.and_then(|id| Some(&requests.get(id)?.slot));
         let all = requests.values().map(|request| &request.slot);
-        let slots: Vec<&Slot> = of_stream.map_or_else(|| all.collect(), |slot| vec![slot]);
+        let slots: Vec<&Arc<Slot>> = of_stream.map_or_else(|| all.collect(), |slot| vec![slot]);
         let mut found: Option<CallContext> = None;
         let mut tokens = Vec::new();
         for slot in slots {

@@ -91,7 +91,7 @@ impl Request {
 /// Cancels a request on drop, if it is still in flight.
 struct CancelGuard {
     handle: Option<RequestHandle<RoleClient>>,
-    slot: Slot,
+    slot: Arc<Slot>,
     in_flight: Arc<InFlight>,
 }
 
@@ -136,7 +136,7 @@ impl Session {
         clock: Option<&mut Clock>,
     ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
         let slot = Slot::new(request.context.clone());
-        let answer = pin!(self.exchange(request, slot.clone()));
+        let answer = pin!(self.exchange(request, Arc::clone(&slot)));
         let answer = match clock {
             Some(clock) => clock.limit(&slot.progress_events, answer).await,
             None => answer.await,
@@ -147,20 +147,20 @@ impl Session {
     async fn exchange(
         &self,
         request: Request,
-        slot: Slot,
+        slot: Arc<Slot>,
     ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
         let mut options = PeerRequestOptions::no_options();
         options.meta = self.meta(request.context.as_ref());
         let mut sent = request.sent;
         let is_greeting = matches!(sent.method(), DISCOVER | INITIALIZE);
         let extensions = sent.extensions_mut();
-        extensions.insert(slot.clone());
+        extensions.insert(Arc::clone(&slot));
         if let Some(members) = request.members {
             extensions.insert(Members(members.into()));
         }
         let mut guard = CancelGuard {
             handle: None,
-            slot: slot.clone(),
+            slot: Arc::clone(&slot),
             in_flight: Arc::clone(&self.in_flight),
         };
         let answer = match self.peer.send_request_with_option(sent, options).await {

@@ -1,6 +1,5 @@
 //! The place for the answer of one request.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -22,12 +21,9 @@ pub(crate) struct CallContext {
 /// The result of one request as text, or its failure.
 pub(crate) type Answer = Result<Box<RawValue>, CallFailure>;
 
-/// The place for the answer of one request. Clones are the same place.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Slot(Arc<SlotState>);
-
+/// The place for the answer of one request.
 #[derive(Debug, Default)]
-pub(crate) struct SlotState {
+pub(crate) struct Slot {
     answer: Mutex<Option<Answer>>,
     /// The call that the request belongs to.
     pub(crate) context: Option<CallContext>,
@@ -40,11 +36,11 @@ pub(crate) struct SlotState {
 }
 
 impl Slot {
-    pub(crate) fn new(context: Option<CallContext>) -> Self {
-        Self(Arc::new(SlotState {
+    pub(crate) fn new(context: Option<CallContext>) -> Arc<Self> {
+        Arc::new(Self {
             context,
-            ..SlotState::default()
-        }))
+            ..Self::default()
+        })
     }
 
     pub(crate) fn fill(&self, answer: Answer) {
@@ -53,19 +49,5 @@ impl Slot {
 
     pub(crate) fn take(&self) -> Option<Answer> {
         self.answer.lock().take()
-    }
-}
-
-impl Deref for Slot {
-    type Target = SlotState;
-
-    fn deref(&self) -> &SlotState {
-        &self.0
-    }
-}
-
-impl PartialEq for Slot {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 }

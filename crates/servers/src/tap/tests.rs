@@ -16,10 +16,10 @@ fn new_tap() -> Arc<Tap> {
 }
 
 /// Sends a request with this id and returns its slot.
-fn send(tap: &Arc<Tap>, id: i64, method: &str) -> Slot {
-    let slot = Slot::default();
+fn send(tap: &Arc<Tap>, id: i64, method: &str) -> Arc<Slot> {
+    let slot = Arc::<Slot>::default();
     let mut request = CustomRequest::new(method, None);
-    request.extensions.insert(slot.clone());
+    request.extensions.insert(Arc::clone(&slot));
     let request = rmcp::model::ClientRequest::CustomRequest(request);
     let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(id));
     tap.register(&message);
