@@ -23,7 +23,6 @@ use crate::endpoint::HttpEndpoint;
 use crate::failure::{FailureKind, Lost, Reason};
 use crate::greeting::{FailedRequest, greet, is_unsupported, supported};
 use crate::http::HttpClient;
-use crate::notifications::Notifications;
 use crate::questions::{Handler, Questions};
 use crate::request::{Agreed, Session};
 use crate::spec::{ServerSpec, Stdio, Transport};
@@ -156,11 +155,13 @@ impl Attempt<'_> {
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let questions = Arc::new(self.questions());
-        let notifications = Arc::new(self.notifications(&questions));
-        let tap = Tap::new(Arc::clone(&notifications));
+        let (caller, asking) = (Arc::clone(&self.spec.caller), self.history.asking.clone());
+        let questions = Arc::new(Questions::new(Arc::clone(&self.name), caller, asking));
+        let (pages, generation) = (questions.pages.clone(), &self.history.generation);
+        let (name, redact) = (Arc::clone(&self.name), self.redact.clone());
+        let tap = Tap::new(name, redact, pages, Arc::clone(generation));
         let in_flight = Arc::clone(&tap.in_flight);
-        let (transport, http) = transport(tap)?;
+        let (transport, http) = transport(Arc::clone(&tap))?;
         let handler = Handler {
             questions: Arc::clone(&questions),
             in_flight: Arc::clone(&in_flight),
@@ -190,7 +191,7 @@ impl Attempt<'_> {
         let handshake = self.handshake(&mut session, may_discover, is_process).await;
         let connection = Connection {
             session: Arc::new(session),
-            notifications,
+            tap,
             child,
             stop,
             _stop: guard,
@@ -200,17 +201,6 @@ impl Attempt<'_> {
             Ok(list) => Ok((connection, list)),
             Err(error) => Err(self.give_up(&connection, error).await),
         }
-    }
-
-    fn questions(&self) -> Questions {
-        let (caller, asking) = (Arc::clone(&self.spec.caller), self.history.asking.clone());
-        Questions::new(Arc::clone(&self.name), caller, asking)
-    }
-
-    fn notifications(&self, questions: &Questions) -> Notifications {
-        let (redact, pages) = (self.redact.clone(), questions.pages.clone());
-        let generation = Arc::clone(&self.history.generation);
-        Notifications::new(Arc::clone(&self.name), redact, pages, generation)
     }
 
     /// Agrees on a protocol revision and lists the tools.

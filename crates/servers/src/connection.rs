@@ -16,9 +16,9 @@ use crate::clock::Clock;
 use crate::current_list::CurrentList;
 use crate::failure::{Audience, CallFailure, FailureKind, Reason};
 use crate::in_flight::LISTEN;
-use crate::notifications::Notifications;
 use crate::request::Session;
 use crate::stderr::excerpt;
+use crate::tap::Tap;
 use crate::tool_call::ToolCall;
 use crate::tool_list::ToolList;
 
@@ -33,7 +33,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
-    pub(crate) notifications: Arc<Notifications>,
+    pub(crate) tap: Arc<Tap>,
     pub(crate) child: Option<Child>,
     /// Ends rmcp's service.
     pub(crate) stop: CancellationToken,
@@ -94,7 +94,7 @@ impl Connection {
     /// 2026-07-28, where servers always notify of changes.
     pub(crate) fn list_ttl(&self, list: &ToolList) -> Option<Duration> {
         let session = &self.session;
-        let acknowledged = self.notifications.acknowledged();
+        let acknowledged = self.tap.acknowledged();
         let is_notified = acknowledged.is_some_and(|id| session.in_flight.has(&id, LISTEN));
         let default = (!is_notified).then_some(DEFAULT_LIST_TTL);
         list.ttl.or(default).filter(|_| session.is_stateless())

@@ -25,7 +25,7 @@ const MAX_SHOWN: usize = 200;
 #[derive(Debug)]
 pub(crate) struct InFlight {
     table: Mutex<Table>,
-    redact: Redact,
+    pub(crate) redact: Redact,
     /// Why the connection is gone, once it is.
     lost: watch::Sender<Option<String>>,
 }

@@ -26,7 +26,6 @@ mod in_flight;
 mod json_rpc;
 mod listen;
 mod listing;
-mod notifications;
 mod questions;
 mod request;
 mod server_log;

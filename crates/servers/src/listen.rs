@@ -8,8 +8,8 @@ use tokio::time::sleep;
 use crate::backoff::spread;
 use crate::failure::{FailureKind, Lost};
 use crate::in_flight::LISTEN;
-use crate::notifications::Notifications;
 use crate::request::{Request, Session};
+use crate::tap::Tap;
 
 /// The wait before a new subscription. It doubles with each failure, up to [`MAX_WAIT`].
 const MIN_WAIT: Duration = Duration::from_secs(1);
@@ -17,16 +17,16 @@ const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
 
 /// Subscribes to changes of the tool list, again and again. Does nothing where servers notify
 /// without a subscription.
-pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
+pub(crate) async fn listen(session: &Session, tap: &Tap) {
     if !(session.is_stateless() && session.agreed.tools_changes) {
         return std::future::pending().await;
     }
     let mut wait = MIN_WAIT;
     loop {
-        let before = notifications.acknowledged();
+        let before = tap.acknowledged();
         let params = json!({ "notifications": { "toolsListChanged": true } });
         let ended = session.send(Request::new(LISTEN, params), None).await;
-        let acknowledged = notifications.acknowledged();
+        let acknowledged = tap.acknowledged();
         if let Err(failure) = &ended {
             tracing::debug!(server = %session.server, %failure, "a subscription ended");
             let is_refused = matches!(
@@ -45,7 +45,7 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
         sleep(spread(wait)).await;
         wait = wait.saturating_mul(2).min(MAX_WAIT);
         if has_worked {
-            notifications.list_changed();
+            tap.list_changed();
         }
     }
 }

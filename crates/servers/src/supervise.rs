@@ -397,7 +397,7 @@ impl Server {
                 return None;
             }
             () = self.keep_listed() => {}
-            () = listen(&connection.session, &connection.notifications) => {}
+            () = listen(&connection.session, &connection.tap) => {}
         }
         let reason = connection.exit_reason().await;
         self.end(|| Some(connection));

@@ -5,13 +5,16 @@
 //! goes into the slot and rmcp gets an empty result, which settles the id. So results stay text,
 //! and an answer with a known id always ends its request, readable or not.
 //!
-//! Notifications go to [`Notifications`] in their order, and rmcp does not see them. Requests of
-//! the server go to rmcp as one custom method, [`FORWARD`], so that their parameters stay as they
-//! were written.
+//! Notifications are handled in their order, and rmcp does not see them. Requests of the server go
+//! to rmcp as one custom method, [`FORWARD`], so that their parameters stay as they were written.
+
+mod notifications;
 
 use std::ops::Deref;
 use std::sync::Arc;
 
+use callgate_auth::Redact;
+use parking_lot::Mutex;
 use rmcp::model::{
     CustomRequest, InitializeResult, JsonObject, ListToolsResult, ProtocolVersion, RequestId,
     ServerCapabilities, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
@@ -20,14 +23,15 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::sync::{broadcast, watch};
 
 use crate::failure::{CallFailure, Reason};
 use crate::in_flight::{InFlight, LISTEN, SentRequest, failed};
 use crate::json_rpc::{
     Envelope, MAX_VALUE_BYTES, bare, bounded_value, find_id, has_method, read_error, read_id, split,
 };
-use crate::notifications::Notifications;
 use crate::questions::{FORWARD, ForwardedRequest};
+use crate::server_log::FloodGate;
 
 pub(crate) const DISCOVER: &str = "server/discover";
 pub(crate) const INITIALIZE: &str = "initialize";
@@ -36,7 +40,13 @@ pub(crate) const INITIALIZE: &str = "initialize";
 #[derive(Debug)]
 pub(crate) struct Tap {
     pub(crate) in_flight: Arc<InFlight>,
-    notifications: Arc<Notifications>,
+    server: Arc<str>,
+    flood: FloodGate,
+    pages: broadcast::Sender<String>,
+    /// Generation of the tool list.
+    generation: Arc<watch::Sender<u64>>,
+    /// The last subscription that the server acknowledged.
+    acknowledged: Mutex<Option<RequestId>>,
 }
 
 impl Deref for Tap {
@@ -48,10 +58,20 @@ impl Deref for Tap {
 }
 
 impl Tap {
-    pub(crate) fn new(notifications: Arc<Notifications>) -> Arc<Self> {
+    /// Sends the ids of finished pages to `pages`, and changes of the tool list to `generation`.
+    pub(crate) fn new(
+        server: Arc<str>,
+        redact: Redact,
+        pages: broadcast::Sender<String>,
+        generation: Arc<watch::Sender<u64>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            in_flight: Arc::new(InFlight::new(notifications.redact.clone())),
-            notifications,
+            in_flight: Arc::new(InFlight::new(redact)),
+            flood: FloodGate::new(Arc::clone(&server)),
+            server,
+            pages,
+            generation,
+            acknowledged: Mutex::default(),
         })
     }
 
@@ -165,20 +185,6 @@ impl Tap {
             ServerRequest::CustomRequest(forwarded),
             id,
         ))
-    }
-
-    fn notification(
-        &self,
-        method: &str,
-        params: &str,
-        stream: Option<&RequestId>,
-    ) -> Option<ServerJsonRpcMessage> {
-        if method == "notifications/cancelled" {
-            return self.cancelled(params);
-        }
-        self.notifications
-            .notification(&self.in_flight, method, params, stream);
-        None
     }
 
     /// Handles the cancellation of a request of the server, or of a subscription (2026-07-28).

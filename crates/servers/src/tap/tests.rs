@@ -1,7 +1,5 @@
-use callgate_auth::Redact;
 use expect_test::expect;
 use rmcp::model::{ClientJsonRpcMessage, NumberOrString};
-use tokio::sync::broadcast;
 
 use super::*;
 use crate::failure::Audience;
@@ -9,10 +7,8 @@ use crate::json_rpc::{Members, text};
 use crate::slot::Slot;
 
 fn new_tap() -> Arc<Tap> {
-    let redact = Redact::default();
-    let notifications =
-        Notifications::new("s".into(), redact, broadcast::channel(1).0, Arc::default());
-    Tap::new(Arc::new(notifications))
+    let pages = broadcast::channel(1).0;
+    Tap::new("s".into(), Redact::default(), pages, Arc::default())
 }
 
 /// Sends a request with this id and returns its slot.
