@@ -15,13 +15,11 @@ use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use rmcp::model::{ErrorData, RequestId};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::failure::{CallFailure, Lost, Reason};
 use crate::http::SESSION;
-use crate::json_rpc;
+use crate::json_rpc::{self, Envelope};
 use crate::slot::Slot;
 use crate::tap::Tap;
 
@@ -225,20 +223,13 @@ impl HttpEndpoint {
         &self,
         response: Response,
     ) -> Option<(ErrorData, Option<RequestId>)> {
-        #[derive(Deserialize)]
-        struct Message<'a> {
-            #[serde(borrow)]
-            error: &'a RawValue,
-            #[serde(borrow, default)]
-            id: Option<&'a RawValue>,
-        }
         let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
         let body = String::from_utf8_lossy(&body);
-        let message: Message<'_> = serde_json::from_str(json_rpc::bare(&body)).ok()?;
+        let message = Envelope::read(json_rpc::bare(&body))?;
         // `{"error": "invalid_token"}` is not JSON-RPC.
-        let is_object = message.error.get().starts_with('{');
+        let error = message.error.filter(|error| error.get().starts_with('{'))?;
         let id = message.id.and_then(|id| json_rpc::read_id(id.get()));
-        is_object.then(|| (json_rpc::read_error(message.error), id))
+        Some((json_rpc::read_error(error), id))
     }
 }
 

@@ -50,21 +50,15 @@ pub(crate) struct LogMessage {
 impl LogMessage {
     /// Reads the parameters of a `notifications/message`.
     pub(crate) fn read(server: &str, params: &str, redact: &Redact) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Params {
-            #[serde(default)]
-            level: Value,
-            #[serde(default)]
-            logger: Option<String>,
-            #[serde(default)]
-            data: Value,
-        }
         let params = Some(params).filter(|params| params.len() <= MAX_BYTES);
-        let Some(params) = params.and_then(|it| serde_json::from_str::<Params>(it).ok()) else {
+        let params = params.and_then(|params| serde_json::from_str(params).ok());
+        let Some(Value::Object(mut params)) = params else {
             tracing::debug!(server, "a log message that cannot be read");
             return None;
         };
-        let mut data = params.data;
+        let level = params.remove("level").unwrap_or_default();
+        let mut data = params.remove("data").unwrap_or_default();
+        let logger = params.get("logger").and_then(Value::as_str);
         if let Value::String(text) = &mut data {
             *text = fit(text, MAX_MESSAGE, redact);
         } else {
@@ -78,8 +72,8 @@ impl LogMessage {
             }
         }
         Some(Self {
-            level: LogLevel::deserialize(params.level).unwrap_or(LogLevel::Debug),
-            logger: params.logger.map(|own| fit(&own, MAX_LOGGER, redact)),
+            level: LogLevel::deserialize(level).unwrap_or(LogLevel::Debug),
+            logger: logger.map(|own| fit(own, MAX_LOGGER, redact)),
             data,
         })
     }

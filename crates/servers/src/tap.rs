@@ -16,9 +16,8 @@ use std::sync::Arc;
 use callgate_auth::Redact;
 use parking_lot::Mutex;
 use rmcp::model::{
-    CustomRequest, InitializeResult, JsonObject, ListToolsResult, ProtocolVersion, RequestId,
-    ServerCapabilities, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
-    Tool,
+    CustomRequest, InitializeResult, JsonObject, ListToolsResult, RequestId, ServerCapabilities,
+    ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult, Tool,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -231,16 +230,10 @@ impl Tap {
 
 /// The greeting for rmcp: only the revision that the server agrees on.
 fn agreed(result: &RawValue) -> ServerResult {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Greeting {
-        protocol_version: ProtocolVersion,
-    }
-    let greeting = serde_json::from_str::<Greeting>(result.get());
-    greeting.map_or(ServerResult::empty(()), |greeting| {
+    let version = bounded_value(result.get())["protocolVersion"].clone();
+    serde_json::from_value(version).map_or(ServerResult::empty(()), |version| {
         let result = InitializeResult::new(ServerCapabilities::default());
-        let result = result.with_protocol_version(greeting.protocol_version);
-        ServerResult::InitializeResult(result)
+        ServerResult::InitializeResult(result.with_protocol_version(version))
     })
 }
 

@@ -1,9 +1,6 @@
 //! Notifications of a server: changes of its tool list, log messages, progress of calls.
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Tap;
 use crate::caller::{Log, Progress};
@@ -91,35 +88,22 @@ impl Tap {
     }
 
     fn progress(&self, params: &str) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            #[serde(borrow)]
-            progress_token: &'a RawValue,
-            #[serde(borrow)]
-            progress: &'a RawValue,
-            #[serde(default)]
-            total: Value,
-            #[serde(default)]
-            message: Value,
-        }
-        let read: Option<Params<'_>> = serde_json::from_str(params).ok();
-        let matched = read.and_then(|read| {
-            let slot = self.by_progress_token(read_id(read.progress_token.get())?)?;
-            Some((slot, unquoted(read.progress.get()).parse().ok()?, read))
-        });
-        let Some((slot, progress, read)) = matched else {
+        let read = bounded_value(params);
+        let token = read_id(&read["progressToken"].to_string());
+        let slot = token.and_then(|token| self.by_progress_token(token));
+        let progress = unquoted(&read["progress"].to_string()).parse::<f64>().ok();
+        let Some((slot, progress)) = slot.zip(progress) else {
             return self.note_unused(params);
         };
         slot.progress_events.notify_one();
         if let Some(context) = &slot.context {
-            let message = read.message.as_str();
+            let message = read["message"].as_str();
             let message = message.map(|text| fit(text, MAX_PROGRESS_MESSAGE, &self.redact));
             context.caller.progress(Progress {
                 server: &self.server,
                 tool: &context.tool,
                 progress,
-                total: read.total.as_f64(),
+                total: read["total"].as_f64(),
                 message: message.as_deref(),
             });
         }
