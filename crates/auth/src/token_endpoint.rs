@@ -7,7 +7,6 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::{Request, Response, header};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
@@ -126,8 +125,10 @@ fn read(status: u16, body: &[u8], scopes: &[String]) -> Result<Tokens, TokenErro
             is_invalid_grant: error.as_deref() == Some("\"invalid_grant\""),
         });
     }
-    // A parser's message may quote a token.
-    let Some(issued) = object::<Issued>(body) else {
+    // A parser's message may quote a token. serde alone would also read the struct from an array.
+    let members = serde_json::from_slice::<Map<String, Value>>(body).ok();
+    let issued = members.and_then(|it| serde_json::from_value::<Issued>(it.into()).ok());
+    let Some(issued) = issued else {
         return unusable("sent an answer without a token");
     };
     match issued.token_type {
@@ -175,11 +176,8 @@ pub(crate) fn unfit(secret: &str) -> Option<String> {
 
 /// The error code in an answer's body, in a form that is safe to show.
 pub(crate) fn error_code(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Refusal {
-        error: String,
-    }
-    object::<Refusal>(body).map(|refusal| shown_code(&refusal.error))
+    let members: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    Some(shown_code(members.get("error")?.as_str()?))
 }
 
 /// An OAuth error code in quotes. Text outside the small alphabet of codes is not repeated.
@@ -197,12 +195,6 @@ pub(crate) fn shown_code(text: &str) -> String {
 pub(crate) fn scopes_in(list: &str) -> Vec<String> {
     let words = list.split_whitespace().filter(|word| is_scope(word));
     words.take(MAX_SCOPES).map(str::to_owned).collect()
-}
-
-/// Reads a struct from a JSON object. serde alone would also accept an array.
-fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
-    let members: Map<String, Value> = serde_json::from_slice(body).ok()?;
-    serde_json::from_value(members.into()).ok()
 }
 
 #[cfg(test)]
