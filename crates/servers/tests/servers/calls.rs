@@ -7,9 +7,7 @@ use callgate_servers::{FailureKind, ServerSpec, Status, Transport};
 use futures::future::{join, join_all};
 use serde_json::json;
 
-use crate::support::{
-    answer, call, decided_call, definition, in_time, odd, one, start, states, try_call, until,
-};
+use crate::support::{answer, call, decided_call, definition, in_time, odd, one, try_call, until};
 
 #[tokio::test]
 async fn results_and_errors_are_returned() {
@@ -98,28 +96,6 @@ async fn unanswered_call_reports_unusable_messages() {
         let said = call(&servers, "s", "t", json!({})).await;
         assert!(said.starts_with(expected), "{said}\n{expected}");
         in_time(servers.shut_down()).await;
-    }
-}
-
-#[tokio::test]
-async fn failed_start_reports_unusable_messages() {
-    for (script, expected) in [
-        (
-            "echo 'Usage: server [stdio]'; exec sleep 60",
-            "(waiting for its handshake); raise its `startTimeout` if it is slow to start; the \
-             server wrote a message that could not be used: \"Usage: server [stdio]\"",
-        ),
-        (
-            "echo 'no license'; exit 3",
-            "it ended with exit code 3; run its command by hand to see why; the server wrote a \
-             message that could not be used: \"no license\"",
-        ),
-    ] {
-        let mut spec = ServerSpec::stdio("s", "sh", ["-c", script]);
-        spec.start_timeout = Duration::from_millis(500);
-        let servers = start(vec![spec]).await;
-        let said = states(&servers);
-        assert!(said.contains(expected), "{said}");
     }
 }
 

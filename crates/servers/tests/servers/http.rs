@@ -366,29 +366,40 @@ async fn session_is_kept_and_ended() {
     }
 }
 
-/// Restarted servers refuse old sessions in various ways.
+/// Restarted servers refuse old sessions in various ways. A call that may have been carried out is
+/// not repeated.
 #[tokio::test]
 async fn refused_session_is_replaced_once() {
     let refused = "No valid session ID provided (code -32000)";
-    for (path, said, tries) in [
-        ("refuses-400/no-id", "\"taken\"", 2),
-        ("refuses-400/other-id", "\"taken\"", 2),
-        ("refuses-400/own-id", "\"taken\"", 2),
-        ("refuses-404/", "\"taken\"", 2),
-        ("refuses-422/no-id", "\"taken\"", 2),
-        ("refuses-401/", "\"taken\"", 2),
+    let unknown = "Session not found (code -32001)";
+    let status = |code: u16| format!("it answers with HTTP status {code}");
+    let (missing, no_login, busy) = (status(404), status(401), status(503));
+    for (path, said, sessions, calls) in [
+        ("refuses-400/no-id", "\"taken\"", 2, 4),
+        ("refuses-400/other-id", "\"taken\"", 2, 4),
+        ("refuses-400/own-id", "\"taken\"", 2, 4),
+        ("refuses-404/", "\"taken\"", 2, 4),
+        ("refuses-422/no-id", "\"taken\"", 2, 4),
+        ("refuses-401/", "\"taken\"", 2, 4),
         // A refusal in the new session is an answer.
-        ("refuses-always-400/no-id", refused, 2),
-        ("refuses-always-404/", "it answers with HTTP status 404", 2),
-        ("refuses-always-401/", "it answers with HTTP status 401", 2),
+        ("refuses-always-400/no-id", refused, 2, 4),
+        ("refuses-always-404/", &missing, 2, 4),
+        ("refuses-always-401/", &no_login, 2, 4),
         // Not a refusal of the session, or the call may have been carried out.
         (
             "refuses-400/answer",
             "No valid session ID provided (code -3",
             1,
+            3,
         ),
-        ("refuses-403/no-id", refused, 1),
-        ("refuses-500/no-id", refused, 1),
+        ("refuses-403/no-id", refused, 1, 3),
+        ("refuses-500/no-id", refused, 1, 3),
+        // The session is lost: the next call has a new one.
+        ("gone-503", &busy, 2, 3),
+        ("gone-event", unknown, 2, 3),
+        // The session is alive.
+        ("busy-503", &busy, 1, 3),
+        ("busy-event", unknown, 1, 3),
     ] {
         let (url, seen) = serve().await;
         let servers = one(spec(&url, path)).await;
@@ -400,37 +411,10 @@ async fn refused_session_is_replaced_once() {
         let answer = call(1).await;
         assert!(answer.starts_with("{\""), "{path}: {answer}");
         let requests = seen.requests.lock().expect("no panic").clone();
-        let calls = requests.iter();
-        let calls = calls.filter(|it| it.starts_with("POST tools/call"));
-        let sessions = seen.sessions.load(Ordering::SeqCst);
-        assert_eq!((sessions, calls.count()), (tries, tries + 2), "{path}");
-        in_time(servers.shut_down()).await;
-    }
-}
-
-/// The lost call may have been carried out, so that only the next one has a new session.
-#[tokio::test]
-async fn lost_session_is_replaced_without_repeating_the_call() {
-    let status = "it answers with HTTP status 503";
-    for (path, said, sessions) in [
-        ("gone-503", status, 2),
-        ("gone-event", "Session not found (code -32001)", 2),
-        // The session is alive.
-        ("busy-503", status, 1),
-        ("busy-event", "Session not found (code -32001)", 1),
-    ] {
-        let (url, seen) = serve().await;
-        let servers = one(spec(&url, path)).await;
-        let call = |n: u64| call(&servers, path, "tool", json!({ "n": n }));
-        let lost = call(2).await;
-        assert!(lost.starts_with(said), "{path}: {lost}");
-        let next = call(1).await;
-        assert!(next.starts_with("{\""), "{path}: {next}");
-        let requests = seen.requests.lock().expect("no panic").clone();
-        let calls = requests.iter();
-        let calls = calls.filter(|it| it.starts_with("POST tools/call"));
+        let made = requests.iter();
+        let made = made.filter(|it| it.starts_with("POST tools/call"));
         let begun = seen.sessions.load(Ordering::SeqCst);
-        assert_eq!((begun, calls.count()), (sessions, 2), "{path}");
+        assert_eq!((begun, made.count()), (sessions, calls), "{path}");
         in_time(servers.shut_down()).await;
     }
 }

@@ -106,6 +106,8 @@ async fn failed_server_does_not_affect_others() {
         stdio.cwd = Some("/no/such/directory".into());
     }
     let shell = |name: &str, script: &str| ServerSpec::stdio(name, "sh", ["-c", script]);
+    let mut usage = shell("usage", "echo 'Usage: server [stdio]'; exec sleep 60");
+    usage.start_timeout = Duration::from_millis(500);
     check(
         vec![
             silent,
@@ -117,6 +119,8 @@ async fn failed_server_does_not_affect_others() {
             ServerSpec::stdio("not a server", "true", [""; 0]),
             ServerSpec::stdio("echo", "cat", [""; 0]),
             shell("mute", "exec >&-; read line; read line; exec sleep 100"),
+            usage,
+            shell("unlicensed", "echo 'no license'; exit 3"),
         ],
         expect![[r#"
             server `silent` did not start: it was not ready within 300 ms (waiting for its handshake); raise its `startTimeout` if it is slow to start
@@ -130,6 +134,8 @@ async fn failed_server_does_not_affect_others() {
             server `not a server` did not start: it ended with exit code 0; run its command by hand to see why
             server `echo` did not start: its answer to initialize is malformed: it is our own request, sent back, which no MCP server does; check what is configured for it
             server `mute` did not start: it closed its standard output; an MCP server speaks there
+            server `usage` did not start: it was not ready within 500 ms (waiting for its handshake); raise its `startTimeout` if it is slow to start; the server wrote a message that could not be used: "Usage: server [stdio]"
+            server `unlicensed` did not start: it ended with exit code 3; run its command by hand to see why; the server wrote a message that could not be used: "no license"
         "#]],
     )
     .await;
