@@ -168,7 +168,7 @@ impl ActiveCall<'_> {
             let params = request.get("params").unwrap_or(&none);
             let kind = WantedKind::of(method, params.to_string().len());
             let kind = kind.map_err(|error| cannot(method, error))?;
-            let (server, tool) = (&self.session.server, Some(self.call.tool));
+            let (server, tool) = (&self.session.tap.server, Some(self.call.tool));
             let question = Wanted {
                 key: Some(key),
                 ..Wanted::new(kind, server, tool, params)
@@ -259,7 +259,7 @@ impl ActiveCall<'_> {
         for (page, done) in pages.iter().zip(done_for_caller) {
             questions.follow_page(&**self.caller, page, done);
         }
-        let mut lost = self.session.in_flight.lost();
+        let mut lost = self.session.tap.lost();
         let reported = async {
             tokio::select! {
                 biased;
@@ -281,7 +281,7 @@ impl ActiveCall<'_> {
     ) -> Result<(), String> {
         let _asking = self.session.questions.asking.begin();
         let back = self.caller.back_from(Opened {
-            server: &self.session.server,
+            server: &self.session.tap.server,
             tool: self.call.tool,
             pages,
             is_reported: reported.is_some(),

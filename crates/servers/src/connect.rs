@@ -23,7 +23,7 @@ use crate::endpoint::HttpEndpoint;
 use crate::failure::{FailureKind, Lost, Reason};
 use crate::greeting::{FailedRequest, greet, is_unsupported, supported};
 use crate::http::HttpClient;
-use crate::questions::{Handler, Questions};
+use crate::questions::Questions;
 use crate::request::{Agreed, Session};
 use crate::spec::{ServerSpec, Stdio, Transport};
 use crate::stdio::StdioTransport;
@@ -155,26 +155,18 @@ impl Attempt<'_> {
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
+        let generation = Arc::clone(&self.history.generation);
+        let tap = Tap::new(Arc::clone(&self.name), self.redact.clone(), generation);
         let (caller, asking) = (Arc::clone(&self.spec.caller), self.history.asking.clone());
-        let questions = Arc::new(Questions::new(Arc::clone(&self.name), caller, asking));
-        let (pages, generation) = (questions.pages.clone(), &self.history.generation);
-        let (name, redact) = (Arc::clone(&self.name), self.redact.clone());
-        let tap = Tap::new(name, redact, pages, Arc::clone(generation));
-        let in_flight = Arc::clone(&tap.in_flight);
+        let questions = Arc::new(Questions::new(Arc::clone(&tap), caller, asking));
         let (transport, http) = transport(Arc::clone(&tap))?;
-        let handler = Handler {
-            questions: Arc::clone(&questions),
-            in_flight: Arc::clone(&in_flight),
-        };
-        let stop = CancellationToken::new();
+        let (stop, handler) = (CancellationToken::new(), Arc::clone(&questions));
         let running = serve_directly_with_ct(handler, transport, None, stop.clone());
         // Dropping this future ends the service.
         let guard = stop.clone().drop_guard();
         let mut session = Session {
-            server: Arc::clone(&self.name),
-            redact: self.redact.clone(),
+            tap: Arc::clone(&tap),
             peer: running.peer().clone(),
-            in_flight: Arc::clone(&in_flight),
             agreed: Agreed::default(),
             questions,
             http,
@@ -184,14 +176,13 @@ impl Attempt<'_> {
         let on_stop = stopped.clone();
         tokio::spawn(async move {
             let _ = running.waiting().await;
-            in_flight.end("the connection was closed");
+            tap.end("the connection was closed");
             on_stop.cancel();
         });
         let is_process = child.is_some();
         let handshake = self.handshake(&mut session, may_discover, is_process).await;
         let connection = Connection {
             session: Arc::new(session),
-            tap,
             child,
             stop,
             _stop: guard,
@@ -224,7 +215,7 @@ impl Attempt<'_> {
             })
         });
         let mut list = listed?.list;
-        let unused = session.in_flight.take_unused();
+        let unused = session.tap.take_unused();
         if !unused.is_empty() && is_process {
             let unused = unused.trim_start_matches("; ");
             list.warnings
@@ -244,7 +235,7 @@ impl Attempt<'_> {
                 self.explain(connection, &request).await
             }
         };
-        reason.push_str(&connection.session.in_flight.take_unused());
+        reason.push_str(&connection.session.tap.take_unused());
         self.stderr = connection.stderr();
         connection.shut_down().await;
         reason

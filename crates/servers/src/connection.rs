@@ -18,7 +18,6 @@ use crate::failure::{Audience, CallFailure, FailureKind, Reason};
 use crate::in_flight::LISTEN;
 use crate::request::Session;
 use crate::stderr::excerpt;
-use crate::tap::Tap;
 use crate::tool_call::ToolCall;
 use crate::tool_list::ToolList;
 
@@ -33,7 +32,6 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
-    pub(crate) tap: Arc<Tap>,
     pub(crate) child: Option<Child>,
     /// Ends rmcp's service.
     pub(crate) stop: CancellationToken,
@@ -94,8 +92,8 @@ impl Connection {
     /// 2026-07-28, where servers always notify of changes.
     pub(crate) fn list_ttl(&self, list: &ToolList) -> Option<Duration> {
         let session = &self.session;
-        let acknowledged = self.tap.acknowledged();
-        let is_notified = acknowledged.is_some_and(|id| session.in_flight.has(&id, LISTEN));
+        let acknowledged = session.tap.acknowledged();
+        let is_notified = acknowledged.is_some_and(|id| session.tap.has(&id, LISTEN));
         let default = (!is_notified).then_some(DEFAULT_LIST_TTL);
         list.ttl.or(default).filter(|_| session.is_stateless())
     }
@@ -116,7 +114,7 @@ impl Connection {
 
     /// True if it can take calls.
     pub(crate) fn is_open(&self) -> bool {
-        self.session.in_flight.closed().is_none()
+        self.session.tap.closed().is_none()
     }
 
     /// Why a process that started cannot be used: its exit, or a closed output.
@@ -138,17 +136,17 @@ impl Connection {
     pub(crate) fn stderr(&self) -> String {
         let tail = self.child.as_ref().map(Child::stderr_tail);
         // A secret of several lines is replaced while they are in order.
-        excerpt(&self.session.redact.redact(&tail.unwrap_or_default()))
+        excerpt(&self.session.tap.redact.redact(&tail.unwrap_or_default()))
     }
 
     /// Waits for the end of the connection, which ends with its process.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + use<> {
-        self.session.in_flight.ended()
+        self.session.tap.ended()
     }
 
     /// Why the connection ended, without secrets.
     pub(crate) async fn exit_reason(&self) -> Reason {
-        let lost = self.session.in_flight.lost().borrow().clone();
+        let lost = self.session.tap.lost().borrow().clone();
         let lost = lost.unwrap_or_else(|| "the server closed the connection".to_owned());
         self.describe_end(&lost, "").await
     }
@@ -157,7 +155,7 @@ impl Connection {
     /// operator its stderr.
     async fn describe_end(&self, reason: &str, when: &str) -> Reason {
         let Some(child) = &self.child else {
-            return format!("{}{when}", self.session.redact.redact(reason)).into();
+            return format!("{}{when}", self.session.tap.redact.redact(reason)).into();
         };
         let ended = match child.ended(EXIT_GRACE).await {
             Some(status) => format!("the server ended with {status}{when}"),
@@ -173,11 +171,12 @@ impl Connection {
 
     /// Ends the connection and the process.
     pub(crate) async fn shut_down(&self) {
-        self.session.in_flight.end("the connection was closed");
+        self.session.tap.end("the connection was closed");
         self.stop.cancel();
         let stopped = timeout(CLOSE_PATIENCE, self.stopped.cancelled());
         if stopped.await.is_err() {
-            tracing::debug!(server = %self.session.server, "the connection did not close in time");
+            let server = &self.session.tap.server;
+            tracing::debug!(%server, "the connection did not close in time");
         }
         if let Some(child) = &self.child {
             child.shut_down().await;

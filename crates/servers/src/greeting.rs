@@ -35,7 +35,7 @@ pub(crate) async fn greet(
 ) -> Result<(), FailedRequest> {
     session.agreed = agree(session, fixed, may_discover).await?;
     if session.is_stateless() {
-        session.in_flight.set_stateless();
+        session.tap.set_stateless();
     } else {
         let initialized = InitializedNotification::default();
         let initialized = ClientNotification::InitializedNotification(initialized);

@@ -9,7 +9,6 @@ use crate::backoff::spread;
 use crate::failure::{FailureKind, Lost};
 use crate::in_flight::LISTEN;
 use crate::request::{Request, Session};
-use crate::tap::Tap;
 
 /// The wait before a new subscription. It doubles with each failure, up to [`MAX_WAIT`].
 const MIN_WAIT: Duration = Duration::from_secs(1);
@@ -17,7 +16,8 @@ const MAX_WAIT: Duration = Duration::from_secs(5 * 60);
 
 /// Subscribes to changes of the tool list, again and again. Does nothing where servers notify
 /// without a subscription.
-pub(crate) async fn listen(session: &Session, tap: &Tap) {
+pub(crate) async fn listen(session: &Session) {
+    let tap = &session.tap;
     if !(session.is_stateless() && session.agreed.tools_changes) {
         return std::future::pending().await;
     }
@@ -28,7 +28,7 @@ pub(crate) async fn listen(session: &Session, tap: &Tap) {
         let ended = session.send(Request::new(LISTEN, params), None).await;
         let acknowledged = tap.acknowledged();
         if let Err(failure) = &ended {
-            tracing::debug!(server = %session.server, %failure, "a subscription ended");
+            tracing::debug!(server = %tap.server, %failure, "a subscription ended");
             let is_refused = matches!(
                 failure.kind,
                 FailureKind::Refused(_) | FailureKind::Lost(Lost::Status(300..=499))

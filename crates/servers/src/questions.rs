@@ -18,10 +18,10 @@ use url::Url;
 use crate::caller::{Caller, Offers, Refusal, Wanted, WantedKind};
 use crate::clock::Asking;
 use crate::form;
-use crate::in_flight::InFlight;
 use crate::json_rpc::MAX_VALUE_BYTES;
+use crate::tap::Tap;
 
-/// The method by which a server's request reaches the [`Handler`].
+/// The method by which a server's request reaches [`Questions`].
 pub(crate) const FORWARD: &str = "callgate/ask";
 /// Questions of one server at a time. More are refused.
 const MAX_QUESTIONS: usize = 16;
@@ -29,13 +29,10 @@ const MAX_QUESTIONS: usize = 16;
 const MAX_PER_CALL: usize = 160;
 /// Bytes of the parameters of a question, except for sampling, which brings a conversation.
 const MAX_SMALL_BYTES: usize = 64 << 10;
-/// Ids of finished pages that wait to be read.
-const MAX_DONE: usize = 64;
 /// Bytes of a page's id.
 const MAX_ID_BYTES: usize = 1_024;
 
-/// A server's request in the form in which it reaches the [`Handler`]: the parameters of
-/// [`FORWARD`].
+/// A server's request in the form in which it reaches [`Questions`]: the parameters of [`FORWARD`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ForwardedRequest {
     pub(crate) method: String,
@@ -46,16 +43,14 @@ pub(crate) struct ForwardedRequest {
     pub(crate) stream: Option<RequestId>,
 }
 
-/// The questions of one connection.
+/// The questions of one connection, as rmcp's handler of it.
 #[derive(Debug)]
 pub(crate) struct Questions {
-    server: Arc<str>,
+    tap: Arc<Tap>,
     /// The host's own caller, for questions that belong to no call.
     caller: Arc<dyn Caller>,
     /// The abilities that were announced when the connection was made.
     pub(crate) offers: Offers,
-    /// Sends the ids of pages that the server reports as finished.
-    pub(crate) pages: broadcast::Sender<String>,
     pub(crate) asking: Asking,
     places: Semaphore,
     /// The questions since the last call began.
@@ -63,12 +58,11 @@ pub(crate) struct Questions {
 }
 
 impl Questions {
-    pub(crate) fn new(server: Arc<str>, caller: Arc<dyn Caller>, asking: Asking) -> Self {
+    pub(crate) fn new(tap: Arc<Tap>, caller: Arc<dyn Caller>, asking: Asking) -> Self {
         Self {
-            server,
+            tap,
             offers: caller.offers(),
             caller,
-            pages: broadcast::channel(MAX_DONE).0,
             asking,
             places: Semaphore::new(MAX_QUESTIONS),
             count: AtomicUsize::new(0),
@@ -80,16 +74,12 @@ impl Questions {
         self.count.store(0, Ordering::Relaxed);
     }
 
-    async fn answer(
-        &self,
-        request: &ForwardedRequest,
-        in_flight: &InFlight,
-    ) -> Result<Value, ErrorData> {
-        let (context, calls) = in_flight.context(request.stream.as_ref());
+    async fn answer(&self, request: &ForwardedRequest) -> Result<Value, ErrorData> {
+        let (context, calls) = self.tap.context(request.stream.as_ref());
         let tool = context.as_ref().map(|context| &*context.tool);
         let tool = tool.filter(|tool| !tool.is_empty());
         let kind = WantedKind::of(&request.method, request.bytes)?;
-        let question = Wanted::new(kind, &self.server, tool, &request.params);
+        let question = Wanted::new(kind, &self.tap.server, tool, &request.params);
         let caller = context
             .as_ref()
             .map_or(&self.caller, |context| &context.caller);
@@ -107,7 +97,7 @@ impl Questions {
             return Err(busy(message));
         }
         let _asking = self.asking.begin();
-        let mut lost = in_flight.lost();
+        let mut lost = self.tap.lost();
         // A question ends with the last call that it may belong to.
         let over = async {
             if calls.is_empty() {
@@ -132,7 +122,8 @@ impl Questions {
     /// Waits until the server reports from now on that a page is finished; false if the connection
     /// ends first.
     pub(crate) fn page_done(&self, page: &Value) -> impl Future<Output = bool> + use<> {
-        let (mut pages, id) = (self.pages.subscribe(), page_id(page).map(str::to_owned));
+        let mut pages = self.tap.pages.subscribe();
+        let id = page_id(page).map(str::to_owned);
         async move {
             loop {
                 match pages.recv().await {
@@ -152,7 +143,7 @@ impl Questions {
         done: impl Future<Output = bool> + Send + 'static,
     ) {
         if let Some(id) = page_id(page)
-            && let Some(on_done) = caller.page_opened(&self.server, id)
+            && let Some(on_done) = caller.page_opened(&self.tap.server, id)
         {
             tokio::spawn(async move {
                 if done.await {
@@ -163,14 +154,7 @@ impl Questions {
     }
 }
 
-/// rmcp's handler of one connection.
-#[derive(Debug, Clone)]
-pub(crate) struct Handler {
-    pub(crate) questions: Arc<Questions>,
-    pub(crate) in_flight: Arc<InFlight>,
-}
-
-impl ClientHandler for Handler {
+impl ClientHandler for Questions {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -179,7 +163,7 @@ impl ClientHandler for Handler {
         let request: Option<ForwardedRequest> = request.params_as().ok().flatten();
         let request = request.ok_or_else(not_found)?;
         let answer = tokio::select! {
-            answer = self.questions.answer(&request, &self.in_flight) => answer,
+            answer = self.answer(&request) => answer,
             // rmcp sends no answer to a request that the server cancelled.
             () = context.ct.cancelled() => Err(not_found()),
         };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
-use callgate_auth::Redact;
 use rmcp::model::{
     ClientCapabilities, ClientRequest, CustomRequest, ErrorData, GetExtensions as _,
     Implementation, ProtocolVersion, RequestMetaObject, ServerResult,
@@ -18,12 +17,11 @@ use crate::caller::{Caller, LogLevel, Offers};
 use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Lost};
 use crate::http::{HttpClient, is_about_session};
-use crate::in_flight::InFlight;
 use crate::json_rpc::Members;
 use crate::questions::Questions;
 use crate::server_log;
 use crate::slot::{CallContext, Slot};
-use crate::tap::{DISCOVER, INITIALIZE};
+use crate::tap::{DISCOVER, INITIALIZE, Tap};
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -37,10 +35,8 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// A connection to a server after the handshake.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) server: Arc<str>,
-    pub(crate) redact: Redact,
+    pub(crate) tap: Arc<Tap>,
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) in_flight: Arc<InFlight>,
     pub(crate) agreed: Agreed,
     pub(crate) questions: Arc<Questions>,
     pub(crate) http: Option<HttpClient>,
@@ -92,12 +88,12 @@ impl Request {
 struct CancelGuard {
     handle: Option<RequestHandle<RoleClient>>,
     slot: Arc<Slot>,
-    in_flight: Arc<InFlight>,
+    tap: Arc<Tap>,
 }
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {
-        self.in_flight.cancel(&self.slot);
+        self.tap.cancel(&self.slot);
         if let Some(handle) = self.handle.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -161,7 +157,7 @@ impl Session {
         let mut guard = CancelGuard {
             handle: None,
             slot: Arc::clone(&slot),
-            in_flight: Arc::clone(&self.in_flight),
+            tap: Arc::clone(&self.tap),
         };
         let answer = match self.peer.send_request_with_option(sent, options).await {
             // Greetings cannot be cancelled.
@@ -180,7 +176,7 @@ impl Session {
 
     /// The failure of a request for which the transport has no answer.
     fn unanswered(&self) -> CallFailure {
-        match &*self.in_flight.lost().borrow() {
+        match &*self.tap.lost().borrow() {
             Some(reason) => CallFailure::closed(reason.as_str(), true),
             None if self.peer.is_transport_closed() => {
                 CallFailure::closed("the connection was closed", false)
@@ -201,7 +197,7 @@ impl Session {
         }
         let ping = self.request(Request::new("ping", Value::Null), PING_TIME);
         if ping.await.is_err_and(|failure| is_sign_of_loss(&failure)) {
-            self.in_flight.close("the server has ended the session");
+            self.tap.close("the server has ended the session");
         }
     }
 
@@ -219,19 +215,19 @@ impl Session {
                 }
             }
             FailureKind::Malformed => {
-                *failure.reason = failure.reason.map(|fault| self.redact.message(fault));
+                *failure.reason = failure.reason.map(|fault| self.tap.redact.message(fault));
             }
             FailureKind::Lost(_) => {}
             _ => return failure,
         }
-        failure.unused = self.in_flight.unused().into();
+        failure.unused = self.tap.unused().into();
         failure
     }
 
     pub(crate) fn redacted_error(&self, mut error: ErrorData) -> ErrorData {
-        error.message = self.redact.message(&error.message).into();
+        error.message = self.tap.redact.message(&error.message).into();
         if let Some(data) = &mut error.data {
-            self.redact.redact_value(data);
+            self.tap.redact.redact_value(data);
         }
         error
     }

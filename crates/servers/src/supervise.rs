@@ -397,7 +397,7 @@ impl Server {
                 return None;
             }
             () = self.keep_listed() => {}
-            () = listen(&connection.session, &connection.tap) => {}
+            () = listen(&connection.session) => {}
         }
         let reason = connection.exit_reason().await;
         self.end(|| Some(connection));

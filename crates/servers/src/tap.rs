@@ -34,14 +34,17 @@ use crate::server_log::FloodGate;
 
 pub(crate) const DISCOVER: &str = "server/discover";
 pub(crate) const INITIALIZE: &str = "initialize";
+/// Ids of finished pages that wait to be read.
+const MAX_DONE: usize = 64;
 
 /// Reads the messages of one connection.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    pub(crate) in_flight: Arc<InFlight>,
-    server: Arc<str>,
+    in_flight: InFlight,
+    pub(crate) server: Arc<str>,
     flood: FloodGate,
-    pages: broadcast::Sender<String>,
+    /// Sends the ids of pages that the server reports as finished.
+    pub(crate) pages: broadcast::Sender<String>,
     /// Generation of the tool list.
     generation: Arc<watch::Sender<u64>>,
     /// The last subscription that the server acknowledged.
@@ -57,18 +60,16 @@ impl Deref for Tap {
 }
 
 impl Tap {
-    /// Sends the ids of finished pages to `pages`, and changes of the tool list to `generation`.
     pub(crate) fn new(
         server: Arc<str>,
         redact: Redact,
-        pages: broadcast::Sender<String>,
         generation: Arc<watch::Sender<u64>>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            in_flight: Arc::new(InFlight::new(redact)),
+            in_flight: InFlight::new(redact),
             flood: FloodGate::new(Arc::clone(&server)),
             server,
-            pages,
+            pages: broadcast::channel(MAX_DONE).0,
             generation,
             acknowledged: Mutex::default(),
         })

@@ -100,7 +100,7 @@ impl ActiveCall<'_> {
             return Err(CallFailure::malformed(reason));
         }
         let session = self.session;
-        self.caller.is_task(&session.server, self.call.tool);
+        self.caller.is_task(&session.tap.server, self.call.tool);
         // A task that is over or asks for input is polled without a pause.
         let is_working = first.status == "working";
         let mut pause = if is_working {

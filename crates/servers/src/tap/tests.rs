@@ -7,8 +7,7 @@ use crate::json_rpc::{Members, text};
 use crate::slot::Slot;
 
 fn new_tap() -> Arc<Tap> {
-    let pages = broadcast::channel(1).0;
-    Tap::new("s".into(), Redact::default(), pages, Arc::default())
+    Tap::new("s".into(), Redact::default(), Arc::default())
 }
 
 /// Sends a request with this id and returns its slot.
