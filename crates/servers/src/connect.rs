@@ -134,10 +134,9 @@ impl Attempt<'_> {
         };
         *self.history.authorization.lock() = authorization.clone();
         let is_renewed = Arc::clone(&self.history.is_renewed);
-        let (redact, limit) = (self.redact.clone(), self.spec.message_bytes());
+        let limit = self.spec.message_bytes();
         let transport = |tap| {
-            let endpoint =
-                HttpEndpoint::new(url, headers, authorization, redact, tap, limit, is_renewed)?;
+            let endpoint = HttpEndpoint::new(url, headers, authorization, tap, limit, is_renewed)?;
             let http = HttpClient(Arc::new(endpoint));
             Ok((http.transport(), Some(http)))
         };

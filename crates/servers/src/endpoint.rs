@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use callgate_auth::{Authorization, Prompt, Redact, Refused, is_loopback};
+use callgate_auth::{Authorization, Prompt, Refused, is_loopback};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
@@ -50,7 +50,6 @@ pub(crate) struct HttpEndpoint {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) authorization: Authorization,
-    pub(crate) redact: Redact,
     /// The host and port of the proxy that the environment names for the URL.
     proxy: Option<String>,
     pub(crate) tap: Arc<Tap>,
@@ -73,7 +72,6 @@ impl HttpEndpoint {
         url: &str,
         headers: &BTreeMap<String, String>,
         authorization: Authorization,
-        redact: Redact,
         tap: Arc<Tap>,
         limit: usize,
         is_renewed: Arc<AtomicBool>,
@@ -105,7 +103,6 @@ impl HttpEndpoint {
             url,
             headers: configured(headers)?,
             authorization,
-            redact,
             proxy,
             tap,
             limit,
@@ -185,7 +182,7 @@ impl HttpEndpoint {
     fn unsent(&self, error: reqwest::Error) -> CallFailure {
         if error.is_redirect() {
             let kind = Lost::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
-            let reason = self.redact.message(&innermost(&error.without_url()));
+            let reason = self.tap.redact.message(&innermost(&error.without_url()));
             return CallFailure::lost(kind, reason, false);
         }
         let sent = !(error.is_connect() || error.is_builder());
@@ -193,7 +190,7 @@ impl HttpEndpoint {
     }
 
     fn lost(&self, error: reqwest::Error, sent: bool) -> CallFailure {
-        let reason = self.redact.message(&innermost(&error.without_url()));
+        let reason = self.tap.redact.message(&innermost(&error.without_url()));
         let reason = unreachable(&reason, self.proxy.as_deref());
         CallFailure::lost(Lost::Unreachable, reason, sent)
     }
