@@ -285,6 +285,18 @@ mod tests {
 
     use super::*;
 
+    /// Why a program does not start with this `PATH`.
+    async fn fault(command: &str, path: &str) -> String {
+        let stdio = spec::Stdio {
+            command: command.to_owned(),
+            ..spec::Stdio::default()
+        };
+        let env = BTreeMap::from([("PATH".to_owned(), path.to_owned())]);
+        let (redact, processes) = (Redact::default(), TaskTracker::new());
+        let started = Child::start(&stdio, &env, &"x".into(), &redact, &processes).await;
+        started.expect_err("it does not start").to_string()
+    }
+
     #[tokio::test]
     async fn missing_interpreter_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -305,20 +317,9 @@ mod tests {
             std::fs::write(&path, text).expect("a file");
             let executable = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(&path, executable).expect("a program");
-            let by_path = path.to_string_lossy().into_owned();
-            for command in [by_path, name.to_owned()] {
-                let stdio = spec::Stdio {
-                    command,
-                    ..spec::Stdio::default()
-                };
-                let path = folder.path().to_string_lossy().into_owned();
-                let env = BTreeMap::from([("PATH".to_owned(), path)]);
-                let (redact, processes) = (Redact::default(), TaskTracker::new());
-                let started = Child::start(&stdio, &env, &"x".into(), &redact, &processes).await;
-                let Err(error) = started else {
-                    panic!("{name} is started");
-                };
-                assert!(error.to_string().contains(expected), "{error}");
+            for command in [&*path.to_string_lossy(), name] {
+                let fault = fault(command, &folder.path().to_string_lossy()).await;
+                assert!(fault.contains(expected), "{fault}");
             }
         }
     }
@@ -337,18 +338,9 @@ mod tests {
             ("mcp-server-x", "install it, or give its full path"),
             ("/nowhere/npx", "install it, or give its full path"),
         ] {
-            let stdio = spec::Stdio {
-                command: command.to_owned(),
-                ..spec::Stdio::default()
-            };
-            let env = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
-            let (redact, processes) = (Redact::default(), TaskTracker::new());
-            let started = Child::start(&stdio, &env, &"x".into(), &redact, &processes).await;
-            let Err(error) = started else {
-                panic!("{command} is there");
-            };
+            let fault = fault(command, "/nowhere").await;
             let begins = format!("command {command:?} was not found; {advice}");
-            assert!(error.to_string().starts_with(&begins), "{error}");
+            assert!(fault.starts_with(&begins), "{fault}");
         }
     }
 }
