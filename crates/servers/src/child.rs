@@ -1,7 +1,7 @@
 //! A server's process. It has only the configured environment, leads a process group, and ends with
 //! the host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::failure::Reason;
 use crate::server_log::FloodGate;
 use crate::spec;
-use crate::stderr::Tail;
+use crate::stderr::KEPT_LINES;
 use crate::stdio::Lines;
 
 /// Bytes of a line of stderr; longer lines are dropped.
@@ -43,7 +43,7 @@ pub(crate) struct Child {
     stop: CancellationToken,
     _stop: DropGuard,
     exit: watch::Receiver<Option<ExitStatus>>,
-    stderr: Arc<Mutex<Tail>>,
+    stderr: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl Child {
@@ -75,7 +75,7 @@ impl Child {
         ) else {
             return Err(failed(io::Error::other("the process has no streams")));
         };
-        let tail = Arc::<Mutex<Tail>>::default();
+        let tail = Arc::<Mutex<VecDeque<String>>>::default();
         let flood = FloodGate::new(Arc::clone(server));
         let stderr = read_stderr(stderr, Arc::clone(&tail), flood, redact.clone());
         let stderr = tokio::spawn(stderr);
@@ -93,7 +93,7 @@ impl Child {
 
     /// The last lines of stderr.
     pub(crate) fn stderr_tail(&self) -> String {
-        self.stderr.lock().text()
+        self.stderr.lock().make_contiguous().join("\n")
     }
 
     /// Waits for the end of the process.
@@ -263,7 +263,7 @@ async fn follow(
 /// Logs the lines of stderr, and keeps the last ones.
 async fn read_stderr(
     stderr: ChildStderr,
-    tail: Arc<Mutex<Tail>>,
+    tail: Arc<Mutex<VecDeque<String>>>,
     flood: FloodGate,
     redact: Redact,
 ) {
@@ -274,7 +274,11 @@ async fn read_stderr(
         let text = text.trim_end();
         if !line.is_cut && !text.is_empty() {
             flood.log_stderr(text, &redact);
-            tail.lock().push(text);
+            let mut tail = tail.lock();
+            if tail.len() == KEPT_LINES {
+                tail.pop_front();
+            }
+            tail.push_back(text.to_owned());
         }
     }
 }

@@ -1,11 +1,9 @@
 //! The end of a server's stderr, for messages.
 
-use std::collections::VecDeque;
-
 /// The last lines that a message shows.
 const SHOWN_LINES: usize = 10;
 /// The last lines in which an error is searched for: a stack and a nested error follow it.
-const KEPT_LINES: usize = 100;
+pub(crate) const KEPT_LINES: usize = 100;
 /// Words of a line with an error, in lower case: of Node, Python, Java, .NET, Go, Ruby, Rust, npm.
 const ERROR_WORDS: [&str; 10] = [
     "error:",
@@ -19,24 +17,6 @@ const ERROR_WORDS: [&str; 10] = [
     "npm err!",
     "command not found",
 ];
-
-/// The last lines of a stream.
-#[derive(Debug, Default)]
-pub(crate) struct Tail(VecDeque<String>);
-
-impl Tail {
-    pub(crate) fn push(&mut self, line: &str) {
-        if self.0.len() == KEPT_LINES {
-            self.0.pop_front();
-        }
-        self.0.push_back(line.to_owned());
-    }
-
-    pub(crate) fn text(&self) -> String {
-        let lines: Vec<&str> = self.0.iter().map(String::as_str).collect();
-        lines.join("\n")
-    }
-}
 
 fn is_error(line: &str) -> bool {
     let line = line.to_lowercase();
@@ -56,12 +36,6 @@ pub(crate) fn excerpt(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn shown(lines: &[String]) -> String {
-        let mut tail = Tail::default();
-        lines.iter().for_each(|line| tail.push(line));
-        excerpt(&tail.text())
-    }
 
     #[test]
     fn excerpt_begins_with_the_error() {
@@ -89,7 +63,7 @@ mod tests {
             ),
         ] {
             let lines = [above, vec![error.to_owned()], below].concat();
-            let shown = shown(&lines);
+            let shown = excerpt(&lines.join("\n"));
             assert_eq!(shown.lines().next(), Some(error), "{shown}");
             assert!(shown.lines().count() <= SHOWN_LINES + 1, "{shown}");
         }
@@ -98,6 +72,6 @@ mod tests {
     #[test]
     fn excerpt_without_error_is_the_last_lines() {
         let lines: Vec<String> = (1..=12).map(|n| format!("line {n}")).collect();
-        assert_eq!(shown(&lines), lines[2..].join("\n"));
+        assert_eq!(excerpt(&lines.join("\n")), lines[2..].join("\n"));
     }
 }
