@@ -13,13 +13,9 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use callgate_policy::Rules;
-use callgate_policy::flow::FlowRules;
 use callgate_text::shown_size;
 use parking_lot::Mutex;
-use serde_json::json;
 use uuid::Uuid;
 
 use super::chain::{Chain, digest};
@@ -88,16 +84,7 @@ pub struct LedgerFile {
     options: LedgerOptions,
     /// The writer's id: random, in hexadecimal.
     writer: String,
-    /// The rules of the last run, and their hash.
-    rules: Mutex<Option<KnownRules>>,
     state: Mutex<OpenFile>,
-}
-
-#[derive(Debug)]
-struct KnownRules {
-    calls: Arc<Rules>,
-    flows: Arc<FlowRules>,
-    hash: String,
 }
 
 #[derive(Debug)]
@@ -138,7 +125,6 @@ impl LedgerFile {
             path: path.to_owned(),
             options,
             writer: format!("{:016x}", Uuid::new_v4().as_u128() >> 64),
-            rules: Mutex::default(),
             state: Mutex::new(OpenFile {
                 file: open(path)?,
                 starts: HashMap::new(),
@@ -147,24 +133,6 @@ impl LedgerFile {
                 writer: Chain::default(),
             }),
         })
-    }
-
-    /// The hash of rules, in the order in which they are written.
-    fn rules_hash(&self, calls: &Arc<Rules>, flows: &Arc<FlowRules>) -> String {
-        let mut known = self.rules.lock();
-        if let Some(known) = &*known
-            && Arc::ptr_eq(&known.calls, calls)
-            && Arc::ptr_eq(&known.flows, flows)
-        {
-            return known.hash.clone();
-        }
-        let hash = digest(&json!([calls.to_json(), flows.to_json()]).to_string());
-        *known = Some(KnownRules {
-            calls: Arc::clone(calls),
-            flows: Arc::clone(flows),
-            hash: hash.clone(),
-        });
-        hash
     }
 
     /// Writes the pending lines, and the run's first line unless it is written.
@@ -311,11 +279,7 @@ impl LedgerFile {
 
 impl LedgerSink for LedgerFile {
     fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
-        let rules = match event {
-            LedgerEvent::RunStarted { rules, flows, .. } => Some(self.rules_hash(rules, flows)),
-            _ => None,
-        };
-        let line = Line::of(event, rules.as_deref(), &self.options);
+        let line = Line::of(event, &self.options);
         let run = line.run.clone();
         let state = &mut *self.state.lock();
         match line.kind {

@@ -53,27 +53,26 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line of an event. `rules`: the hash of the rules, for the event of a run's start.
-    pub(super) fn of(
-        event: &LedgerEvent<'_>,
-        rules: Option<&str>,
-        options: &LedgerOptions,
-    ) -> Self {
+    /// The line of an event.
+    pub(super) fn of(event: &LedgerEvent<'_>, options: &LedgerOptions) -> Self {
         let (kind, run, time, mut parts) = match event {
             LedgerEvent::RunStarted {
                 run,
                 time,
                 script,
                 client,
-                ..
+                rules,
+                flows,
             } => {
+                // In the order in which they are written.
+                let rules = json!([rules.to_json(), flows.to_json()]);
                 let members = json!({
                     "script": script.map(|script| {
                         body(script.len(), &digest(script), Some(script), options)
                     }),
                     "client": client,
                     "program": env!("CARGO_PKG_VERSION"),
-                    "rules": rules,
+                    "rules": digest(&rules.to_string()),
                 });
                 (LineKind::RunStarted, *run, time, vec![members])
             }
