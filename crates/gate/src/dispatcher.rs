@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::authority::Authority;
-use crate::dry_run::{Answered, DryRun, Withheld, WithheldCalls, made_up};
+use crate::dry_run::{DryRun, Withheld, WithheldCalls, made_up};
 use crate::error::{CallError, CallErrorKind, code};
 use crate::flows::Flows;
 use crate::ledger::{Ledger, LedgerLine, OpenLine, Outcome};
@@ -238,20 +238,17 @@ impl Dispatcher {
         if ruling.decision.verdict == Verdict::Deny {
             return None;
         }
-        let (tool, ordinal) = (call.tool, entry.ordinal());
         let decision = ruling.decision.to_string();
-        let recorded = dry_run.recorded_for(tool);
-        entry.answered_in_dry_run(&decision, recorded.as_deref().map(RawValue::get));
-        let (answer, answered) = match recorded {
-            Some(recorded) => (Some(recorded), Answered::Recorded),
-            None => match self.makes_up.then(|| made_up(tool)).flatten() {
-                Some(value) => (Some(value), Answered::MadeUp),
-                None => (None, Answered::Error),
-            },
+        let recorded = dry_run.recorded.get(&call.tool.function);
+        entry.answered_in_dry_run(&decision, recorded.map(|recorded| recorded.get()));
+        let made_up = match recorded {
+            None if self.makes_up => made_up(call.tool),
+            _ => None,
         };
         let mut withheld = self.withheld.lock();
-        withheld.add(ordinal, call, &decision, answered);
+        withheld.add(call, &decision, recorded.is_some(), made_up.is_some());
         drop(withheld);
+        let answer = recorded.cloned().or(made_up);
         Some(answer.ok_or_else(|| entry.error(CallErrorKind::DryRun { decision })))
     }
 

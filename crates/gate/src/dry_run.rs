@@ -47,10 +47,6 @@ impl DryRun {
         let mut patterns = self.reads.iter();
         is_hinted || patterns.any(|pattern| pattern.matches(tool.name(), true))
     }
-
-    pub(crate) fn recorded_for(&self, tool: &Tool) -> Option<Box<RawValue>> {
-        self.recorded.get(&tool.function).cloned()
-    }
 }
 
 /// A made-up result of a tool: a value that fits its `outputSchema`, or without one an empty text.
@@ -61,14 +57,6 @@ pub(crate) fn made_up(tool: &Tool) -> Option<Box<RawValue>> {
         None => Value::String(String::new()),
     };
     to_raw_value(&value).ok()
-}
-
-/// The answer in a dry run to a call that is not sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answered {
-    Recorded,
-    MadeUp,
-    Error,
 }
 
 /// A call that a dry run did not send.
@@ -106,12 +94,13 @@ pub(crate) struct WithheldCalls {
 }
 
 impl WithheldCalls {
+    /// Adds a call that a result answers, recorded or made up, or an error.
     pub(crate) fn add(
         &mut self,
-        ordinal: usize,
         call: &PendingCall<'_>,
         decision: &str,
-        answered: Answered,
+        is_recorded: bool,
+        is_made_up: bool,
     ) {
         let (tool, text) = (call.tool, call.arguments.text());
         let fits = text.len() <= MAX_ARGUMENTS && self.bytes + text.len() <= MAX_ALL_ARGUMENTS;
@@ -122,7 +111,7 @@ impl WithheldCalls {
             self.bytes += text.len();
         }
         self.calls.push(Withheld {
-            ordinal,
+            ordinal: call.ordinal,
             function: tool.function.clone(),
             server: tool.definition.server.clone(),
             tool: tool.definition.name.clone(),
@@ -130,8 +119,8 @@ impl WithheldCalls {
             arguments: shown,
             argument_bytes: text.len(),
             decision: decision.to_owned(),
-            recorded: answered == Answered::Recorded,
-            made_up: answered == Answered::MadeUp,
+            recorded: is_recorded,
+            made_up: is_made_up,
         });
     }
 }

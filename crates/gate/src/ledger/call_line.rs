@@ -34,7 +34,7 @@ pub struct LedgerLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_reason: Option<String>,
     /// True if the arguments are those of the answer, in place of the script's.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// The advice on a call that was denied; empty for any other.
     #[serde(skip)]
@@ -83,10 +83,6 @@ pub struct LedgerLine {
     pub outcome: Outcome,
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-pub(super) fn is_zero(count: &usize) -> bool {
+fn is_zero(count: &usize) -> bool {
     *count == 0
 }
