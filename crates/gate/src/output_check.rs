@@ -6,10 +6,6 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// Results up to this many bytes of JSON are checked on the same thread, which takes less than to
-/// wake up another one.
-const SMALL: usize = 4 << 10;
-
 /// Of results from this many bytes of JSON on, only two in the process are checked at a time:
 /// each takes up to 200 MB.
 const LARGE: usize = 1 << 20;
@@ -20,12 +16,7 @@ pub(crate) async fn check_output(tool: &Tool, value: Box<RawValue>) -> (Box<RawV
     let Some(declared) = &tool.definition.output_schema else {
         return (value, Fit::Fits);
     };
-    let bytes = value.get().len();
-    if bytes <= SMALL {
-        let fit = declared.fit(value.get());
-        return (value, fit);
-    }
-    let permit = if bytes >= LARGE {
+    let permit = if value.get().len() >= LARGE {
         // The semaphore is never closed.
         LARGE_RESULTS.acquire().await.ok()
     } else {
