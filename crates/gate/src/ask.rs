@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_policy::flow::{Finding, FlowRecord};
-use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission, Verdict};
+use callgate_policy::{
+    Because, Decision, Definition, DefinitionHash, Inapplicable, Permission, Verdict,
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -284,12 +286,12 @@ impl Changed {
         now: Option<&Arc<Definition>>,
         find: impl FnOnce(&DefinitionHash) -> Option<Arc<Definition>>,
     ) -> Option<Self> {
-        let Because::DefinitionChanged(permission) = &decision.because else {
-            return None;
-        };
-        let before = match permission {
-            Permission::Grant(grant, _) => grant.definition.clone(),
-            Permission::Rule(rule) => rule.definition.as_ref().and_then(find),
+        let before = match &decision.because {
+            Because::Inapplicable(Inapplicable::OtherDefinition, permission) => match permission {
+                Permission::Grant(grant, _) => grant.definition.clone(),
+                Permission::Rule(rule) => rule.definition.as_ref().and_then(find),
+            },
+            _ => return None,
         };
         Some(Self {
             before,

@@ -110,11 +110,9 @@ impl Ruling {
             return Some(rule);
         }
         match &self.decision.because {
-            Because::Rule(rule) | Because::Depends(rule) => Some(rule),
-            Because::DefinitionChanged(Permission::Rule(rule))
-            | Because::Spent(Permission::Rule(rule))
-            | Because::Expired(Permission::Rule(rule))
-            | Because::OtherName(Permission::Rule(rule)) => Some(rule),
+            Because::Rule(rule)
+            | Because::Depends(rule)
+            | Because::Inapplicable(_, Permission::Rule(rule)) => Some(rule),
             _ => None,
         }
     }
@@ -292,7 +290,8 @@ impl fmt::Display for Ruling {
 mod tests {
     use callgate_policy::flow::{Detector, FlowRules, Side};
     use callgate_policy::{
-        CallFacts, Count, Definition, Effect, Grant, Hints, Permissions, Rules, Scope, ToolName,
+        CallFacts, Count, Definition, Effect, Grant, Hints, Inapplicable, Permissions, Rules,
+        Scope, ToolName,
     };
     use jiff::Timestamp;
     use serde_json::json;
@@ -320,7 +319,8 @@ mod tests {
             decision
         };
         let decided = Decision::new;
-        let mut asked_by = decided(Verdict::Ask, Because::DefinitionChanged(grant.clone()));
+        let void = Because::Inapplicable(Inapplicable::OtherDefinition, grant);
+        let mut asked_by = decided(Verdict::Ask, void.clone());
         asked_by.asked_by = Some(Arc::clone(&ask));
         let reviewer = || Because::Reviewer("not now".to_owned());
         let (no_asker, late) = (Some(Answer::NoAsker), Some(Answer::Late));
@@ -361,10 +361,8 @@ mod tests {
         for because in [
             Because::NoRule,
             Because::UntrustedHint,
-            Because::DefinitionChanged(grant.clone()),
-            Because::Spent(allow.clone()),
-            Because::Expired(allow.clone()),
-            Because::OtherName(allow),
+            void,
+            Because::Inapplicable(Inapplicable::Spent, allow),
         ] {
             let asked = decided(Verdict::Ask, because);
             let either = "with \"fs_write\" under permissions.allow; calling again will not";

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::flow::{Finding, FlowReason, FlowRules, FlowWhy};
-use crate::grants::{Grant, Scope};
+use crate::grants::{Grant, Inapplicable, Scope};
 use crate::rule::{Effect, Rule};
 use crate::verdict::Verdict;
 
@@ -70,14 +70,8 @@ pub enum Because {
     Rule(Arc<Rule>),
     /// It was granted.
     Grant(Arc<Grant>, Scope),
-    /// A rule or grant for an earlier definition would let it through: the server changed the tool.
-    DefinitionChanged(Permission),
-    /// A rule or grant would let it through, but is used up.
-    Spent(Permission),
-    /// A rule or grant would let it through, but has expired.
-    Expired(Permission),
-    /// A rule with a limit would let it through, but is for an alias of the tool.
-    OtherName(Permission),
+    /// A rule or grant would let it through, but does not apply any more.
+    Inapplicable(Inapplicable, Permission),
     /// The arguments are not known yet, and this rule looks at them.
     Depends(Arc<Rule>),
     /// Another server's data is in the arguments.
@@ -125,29 +119,25 @@ impl fmt::Display for Decision {
             Verdict::Ask => "needs approval",
             Verdict::Deny => "denied",
         };
-        let inapplicable = |f: &mut fmt::Formatter<'_>, permission: &Permission, why: &str| {
-            f.write_str(verdict)?;
-            if let Some(rule) = &self.asked_by {
-                write!(f, " by {rule}")?;
-            }
-            write!(f, ": {permission} {why}")
-        };
         match &self.because {
             Because::Rule(rule) => write!(f, "{verdict} by {rule}"),
             Because::Grant(grant, scope) => {
                 let permission = Permission::Grant(Arc::clone(grant), *scope);
                 write!(f, "{verdict} by {permission}")
             }
-            Because::DefinitionChanged(permission) => {
-                inapplicable(f, permission, "is void: the server changed the tool")
+            Because::Inapplicable(why, permission) => {
+                let why = match why {
+                    Inapplicable::OtherDefinition => "is void: the server changed the tool",
+                    Inapplicable::Spent => "is used up",
+                    Inapplicable::Expired => "has expired",
+                    Inapplicable::OtherName => "is void: it is for a different name of the tool",
+                };
+                f.write_str(verdict)?;
+                if let Some(rule) = &self.asked_by {
+                    write!(f, " by {rule}")?;
+                }
+                write!(f, ": {permission} {why}")
             }
-            Because::Spent(permission) => inapplicable(f, permission, "is used up"),
-            Because::Expired(permission) => inapplicable(f, permission, "has expired"),
-            Because::OtherName(permission) => inapplicable(
-                f,
-                permission,
-                "is void: it is for a different name of the tool",
-            ),
             Because::Depends(rule) if rule.effect == Effect::Deny => {
                 write!(f, "denied for some arguments, by {rule}")
             }

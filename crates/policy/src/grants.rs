@@ -85,10 +85,14 @@ pub(crate) enum Answer {
 
 /// The reason why a rule or grant does not let calls through any more, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Inapplicable {
+pub enum Inapplicable {
+    /// It is for an earlier definition of the tool.
     OtherDefinition,
+    /// All of its uses are counted.
     Spent,
+    /// Its time is over.
     Expired,
+    /// It is a rule with a limit for an alias of the tool.
     OtherName,
 }
 

@@ -31,7 +31,7 @@ pub use condition::Condition;
 pub use decision::{Because, Decision, Permission};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
-pub use grants::{Grant, Scope, SessionGrants};
+pub use grants::{Grant, Inapplicable, Scope, SessionGrants};
 pub use name_pattern::{Pattern, PatternError, ServerPattern};
 pub use parse::RuleError;
 pub use permissions::{Count, Permissions};

@@ -306,15 +306,9 @@ fn ask(
             Because::Rule(rule) => Some(rule),
             _ => None,
         };
-        let because = match why {
-            Inapplicable::OtherDefinition => Because::DefinitionChanged(permission),
-            Inapplicable::Spent => Because::Spent(permission),
-            Inapplicable::Expired => Because::Expired(permission),
-            Inapplicable::OtherName => Because::OtherName(permission),
-        };
         return Decision {
             asked_by,
-            ..Decision::new(Verdict::Ask, because)
+            ..Decision::new(Verdict::Ask, Because::Inapplicable(why, permission))
         };
     }
     Decision::new(Verdict::Ask, because)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use callgate_policy::{Because, Count, Grant, Permissions, Scope, Verdict};
+use callgate_policy::{Because, Count, Grant, Inapplicable, Permissions, Scope, Verdict};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn decision_without_counting_spends_no_use() {
     }
     let arguments = json!({});
     let spent = permissions.decide(&facts(Some(&arguments)), Count::Nothing);
-    assert!(matches!(spent.because, Because::Spent(_)));
+    assert!(matches!(spent.because, Because::Inapplicable(Inapplicable::Spent, _)));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use callgate_policy::{
-    Because, CallFacts, Count, Definition, Effect, Grant, Permission, Permissions, Rule, Rules,
-    Scope, Verdict,
+    Because, CallFacts, Count, Definition, Effect, Grant, Inapplicable, Permission, Permissions,
+    Rule, Rules, Scope, Verdict,
 };
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -52,12 +52,11 @@ fn grant_is_void_for_a_changed_tool() {
         facts.hints.read_only = Some(true);
         let decision = permissions.decide(&facts, Count::All);
         assert_eq!(decision.verdict, Verdict::Ask);
-        let Because::DefinitionChanged(leave) = decision.because else {
-            panic!("{decision}");
-        };
         // So the question can show what has changed.
-        let Permission::Grant(grant, _) = leave else {
-            panic!("{leave}");
+        let Because::Inapplicable(Inapplicable::OtherDefinition, Permission::Grant(grant, _)) =
+            decision.because
+        else {
+            panic!("{decision}");
         };
         assert_eq!(grant.definition.as_ref(), Some(&before));
     }
