@@ -24,24 +24,17 @@ pub(crate) const OLD_COMMENT: &str = "\"<!--\" and \"-->\" start comments in old
 
 /// Parses a text as a module: strict, with top-level `await`. A top-level `return` is allowed.
 pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
-    let syntax = Syntax::Typescript(TYPESCRIPT);
-    let (module, errors) = run(text, BytePos(1), syntax, None, |parser| {
-        parser.parse_module()
-    });
-    checked(module, errors, is_top_return)
+    typescript(text, BytePos(1), TYPESCRIPT, None, is_top_return)
 }
 
 /// Parses a text as TypeScript with all syntax, including JSX and decorators.
 pub(crate) fn anything(text: &str) -> Option<Module> {
-    let syntax = Syntax::Typescript(TsSyntax {
+    let syntax = TsSyntax {
         tsx: true,
         decorators: true,
         ..TYPESCRIPT
-    });
-    let (module, errors) = run(text, BytePos(1), syntax, None, |parser| {
-        parser.parse_module()
-    });
-    checked(module, errors, is_top_return).ok()
+    };
+    typescript(text, BytePos(1), syntax, None, is_top_return).ok()
 }
 
 fn is_top_return(error: &Error) -> bool {
@@ -52,11 +45,7 @@ fn is_top_return(error: &Error) -> bool {
 /// without them. `None` if the text is not one function.
 pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
     let text = format!("({}\n)", text.trim_end().trim_end_matches(';'));
-    let syntax = Syntax::Typescript(TYPESCRIPT);
-    let (module, errors) = run(&text, BytePos(0), syntax, None, |parser| {
-        parser.parse_module()
-    });
-    let module = checked(module, errors, |_| false)?;
+    let module = typescript(&text, BytePos(0), TYPESCRIPT, None, |_| false)?;
     let is_function = matches!(
         module.body.as_slice(),
         [ModuleItem::Stmt(Stmt::Expr(statement))] if matches!(
@@ -71,11 +60,7 @@ pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
 /// The text with blanks instead of comments; positions stay.
 pub(crate) fn without_comments(text: &str) -> Result<String, SyntaxErrors> {
     let comments = SingleThreadedComments::default();
-    let syntax = Syntax::Typescript(TYPESCRIPT);
-    let (module, errors) = run(text, BytePos(1), syntax, Some(&comments), |parser| {
-        parser.parse_module()
-    });
-    checked(module, errors, |_| false)?;
+    typescript(text, BytePos(1), TYPESCRIPT, Some(&comments), |_| false)?;
     let (leading, trailing) = comments.borrow_all();
     let comments = leading.values().chain(trailing.values()).flatten();
     Ok(Edits::default().apply(text, comments.map(|comment| range(comment.span))))
@@ -87,10 +72,9 @@ pub(crate) fn classic_script(text: &str) -> Result<Script, SyntaxErrors> {
         explicit_resource_management: true,
         ..EsSyntax::default()
     };
-    let (script, errors) = run(text, BytePos(1), Syntax::Es(syntax), None, |parser| {
-        parser.parse_script()
-    });
-    checked(script, errors, |_| false)
+    let mut parser = parser(text, BytePos(1), Syntax::Es(syntax), None);
+    let script = parser.parse_script();
+    checked(script, parser.take_errors(), |_| false)
 }
 
 /// Syntax errors, at bytes of the text that was parsed.
@@ -112,26 +96,34 @@ pub(crate) fn range(span: Span) -> std::ops::Range<usize> {
     offset(span.lo)..offset(span.hi)
 }
 
-fn run<T>(
+/// Parses a text as a module whose first byte is at `start`.
+fn typescript(
     text: &str,
     start: BytePos,
-    syntax: Syntax,
+    syntax: TsSyntax,
     comments: Option<&dyn Comments>,
-    parse: impl FnOnce(&mut Parser<Lexer<'_>>) -> PResult<T>,
-) -> (PResult<T>, Vec<Error>) {
+    ignore: fn(&Error) -> bool,
+) -> Result<Module, SyntaxErrors> {
+    let mut parser = parser(text, start, Syntax::Typescript(syntax), comments);
+    let module = parser.parse_module();
+    checked(module, parser.take_errors(), ignore)
+}
+
+fn parser<'t>(
+    text: &'t str,
+    start: BytePos,
+    syntax: Syntax,
+    comments: Option<&'t dyn Comments>,
+) -> Parser<Lexer<'t>> {
     let end = BytePos(u32::try_from(text.len()).unwrap_or(u32::MAX - 1) + start.0);
     let input = StringInput::new(text, start, end);
-    let lexer = Lexer::new(syntax, EsVersion::latest(), input, comments);
-    let mut parser = Parser::new_from(lexer);
-    let parsed = parse(&mut parser);
-    let errors = parser.take_errors();
-    (parsed, errors)
+    Parser::new_from(Lexer::new(syntax, EsVersion::latest(), input, comments))
 }
 
 fn checked<T>(
     parsed: PResult<T>,
     errors: Vec<Error>,
-    ignore: impl Fn(&Error) -> bool,
+    ignore: fn(&Error) -> bool,
 ) -> Result<T, SyntaxErrors> {
     let (parsed, fatal) = match parsed {
         Ok(parsed) => (Some(parsed), None),
