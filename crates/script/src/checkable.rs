@@ -68,14 +68,10 @@ fn with_head(head: &str, source: &Source, edits: &Edits) -> Checkable {
 /// A name of up to three characters that is not in the text, if there is one: a call of it with a
 /// semicolon is as wide as `return`.
 fn short_name(text: &str) -> String {
-    let characters = || ('a'..='z').chain('A'..='Z').chain('0'..='9');
-    let two = characters().map(|last| format!("${last}"));
-    let three =
-        characters().flat_map(|middle| characters().map(move |last| format!("${middle}{last}")));
+    let mut names = (10..100).map(|number| format!("${number}"));
     // A text with all of these names gets wrong diagnostics, which harms only itself.
-    two.chain(three)
-        .find(|name| !text.contains(name.as_str()))
-        .unwrap_or_else(|| "$$$".to_owned())
+    let unused = names.find(|name| !text.contains(name.as_str()));
+    unused.unwrap_or_else(|| "$$$".to_owned())
 }
 
 /// Finds each `return` outside of functions.
