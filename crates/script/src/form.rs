@@ -58,7 +58,7 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
         let function = export_default(source, default, &name, &mut edits)?;
         return Ok(match function {
             None => assigned(Form::DefaultExport, edits, &name, ";", None),
-            Some(function) => called(Form::DefaultExport, edits, &function),
+            Some(function) => called(Form::DefaultExport, edits, String::new(), &function),
         });
     }
     match running.as_slice() {
@@ -71,12 +71,12 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
             ModuleItem::Stmt(Stmt::Decl(Decl::Fn(FnDecl {
                 ident, function, ..
             }))),
-        ] if !function.is_generator => Ok(called(Form::Function, edits, &ident.sym)),
+        ] if !function.is_generator => Ok(called(Form::Function, edits, String::new(), &ident.sym)),
         // A sequence would need parentheses around it.
         [ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, .. }))]
             if !matches!(**expr, Expr::Seq(_)) =>
         {
-            let form = match without_parentheses(expr) {
+            let form = match expr.unwrap_parens() {
                 Expr::Arrow(_) | Expr::Fn(_) => Form::Function,
                 _ => Form::Expression,
             };
@@ -186,13 +186,13 @@ fn last_value(last: &ModuleItem, module: &Module) -> Option<Span> {
 
 /// The function that an expression calls, before any `then`, `catch` or `finally` of its promise.
 fn called_first(expr: &Expr) -> Option<&Expr> {
-    match without_parentheses(expr) {
+    match expr.unwrap_parens() {
         Expr::Await(awaited) => called_first(&awaited.arg),
         Expr::Call(CallExpr {
             callee: Callee::Expr(callee),
             ..
         }) => {
-            let callee = without_parentheses(callee);
+            let callee = callee.unwrap_parens();
             let Expr::Member(member) = callee else {
                 return Some(callee);
             };
@@ -213,7 +213,7 @@ fn declares(item: &ModuleItem, name: &str) -> bool {
         ModuleItem::Stmt(Stmt::Decl(Decl::Fn(function))) => function.ident.sym == *name,
         ModuleItem::Stmt(Stmt::Decl(Decl::Var(var))) => var.decls.iter().any(|declared| {
             let is_function = matches!(
-                declared.init.as_deref().map(without_parentheses),
+                declared.init.as_deref().map(Expr::unwrap_parens),
                 Some(Expr::Arrow(_) | Expr::Fn(_))
             );
             is_function && matches!(&declared.name, Pat::Ident(ident) if ident.sym == *name)
@@ -224,7 +224,7 @@ fn declares(item: &ModuleItem, name: &str) -> bool {
 
 /// True if an expression looks free of side effects.
 fn is_pure(expr: &Expr) -> bool {
-    match without_parentheses(expr) {
+    match expr.unwrap_parens() {
         Expr::Ident(_) | Expr::Lit(_) | Expr::Tpl(_) | Expr::Object(_) | Expr::Array(_) => true,
         Expr::Await(awaited) => is_pure(&awaited.arg),
         Expr::Member(member) => is_pure(&member.obj),
@@ -237,12 +237,12 @@ fn is_pure(expr: &Expr) -> bool {
     }
 }
 
-/// The wrapping that calls a declared function.
-fn called(form: Form, edits: Edits, name: &str) -> Wrapping {
+/// The wrapping that calls the function `name`, which the code or `head` declares.
+fn called(form: Form, edits: Edits, head: String, name: &str) -> Wrapping {
     Wrapping {
         form,
         edits,
-        head: String::new(),
+        head,
         tail: format!("\n;return await {name}();\n}})"),
         value: None,
         returned: None,
@@ -255,15 +255,9 @@ pub(crate) fn function_expression(
     module: &Module,
 ) -> Result<Wrapping, ScriptError> {
     refuse(source, module)?;
-    let value = fresh_name(source.text());
-    Ok(Wrapping {
-        form: Form::Function,
-        edits: Edits::default(),
-        head: format!(" let {value}; {value} ="),
-        tail: format!("\n;return await {value}();\n}})"),
-        value: None,
-        returned: None,
-    })
+    let name = fresh_name(source.text());
+    let head = format!(" let {name}; {name} =");
+    Ok(called(Form::Function, Edits::default(), head, &name))
 }
 
 /// A name that is not in the text. A function without a name gets this one, also in stacks. An
@@ -375,14 +369,6 @@ fn is_type_declaration(decl: &Decl) -> bool {
         Decl::TsModule(module) => module.declare || module.global,
         Decl::Using(_) => false,
     }
-}
-
-fn without_parentheses(expr: &Expr) -> &Expr {
-    let mut expr = expr;
-    while let Expr::Paren(inner) = expr {
-        expr = &inner.expr;
-    }
-    expr
 }
 
 /// Advice for imports.

@@ -288,9 +288,6 @@ fn is_one_async_function(script: &Script) -> bool {
     let [Stmt::Expr(statement)] = script.body.as_slice() else {
         return false;
     };
-    let mut expr = &*statement.expr;
-    while let Expr::Paren(inner) = expr {
-        expr = &inner.expr;
-    }
+    let expr = statement.expr.unwrap_parens();
     matches!(expr, Expr::Arrow(arrow) if arrow.is_async && arrow.params.is_empty())
 }
