@@ -22,8 +22,7 @@ pub struct DefinitionHash([u8; 32]);
 
 impl fmt::Display for DefinitionHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "sha256:{}", hex::encode(self.0))
     }
 }
 
@@ -38,16 +37,11 @@ impl FromStr for DefinitionHash {
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
         let digits = text.strip_prefix("sha256:").ok_or(NotAHash)?;
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        if digits.len() != 64 || !digits.bytes().all(is_digit) {
-            return Err(NotAHash);
-        }
         let mut hash = [0; 32];
-        for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
-            let pair = digits.get(at..at + 2).ok_or(NotAHash)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| NotAHash)?;
-        }
-        Ok(Self(hash))
+        hex::decode_to_slice(digits, &mut hash).map_err(|_| NotAHash)?;
+        // Capital letters would be a second text of the same hash.
+        let is_written_so = hex::encode(hash) == digits;
+        is_written_so.then_some(Self(hash)).ok_or(NotAHash)
     }
 }
 

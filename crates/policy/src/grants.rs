@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::definition::Definition;
 use crate::facts::CallFacts;
@@ -104,7 +106,7 @@ impl SessionGrants {
 
     /// Adds a grant.
     pub fn add(&self, grant: Grant) {
-        let mut granted = self.lock();
+        let mut granted = self.0.lock();
         let name = grant.function.clone();
         granted
             .by_function
@@ -117,12 +119,12 @@ impl SessionGrants {
     /// one more through. `take` counts it.
     pub(crate) fn use_rule(&self, rule: &Rule, max: u32, take: bool) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
-        use_once(self.lock().rules.entry(text).or_default(), max, take)
+        use_once(self.0.lock().rules.entry(text).or_default(), max, take)
     }
 
     /// Asks the grants about a call.
     pub(crate) fn answer(&self, facts: &CallFacts<'_>) -> Answer {
-        let granted = self.lock();
+        let granted = self.0.lock();
         let grants = granted.by_function.get(facts.name.function);
         let mut bound_to_another = None;
         for grant in grants.into_iter().flatten() {
@@ -135,10 +137,6 @@ impl SessionGrants {
             Answer::OtherDefinition(Arc::clone(it))
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, Granted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// True if a use is left. `take` counts it.
@@ -150,7 +148,7 @@ pub(crate) fn use_once(used: &mut u32, max: u32, take: bool) -> bool {
 
 impl fmt::Debug for SessionGrants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let granted = self.lock();
+        let granted = self.0.lock();
         let grants = granted.by_function.values().flatten();
         f.debug_list().entries(grants).finish()
     }

@@ -1,6 +1,8 @@
 //! The permissions of one run: the rules with the uses that are left of them, and the grants.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::decision::Decision;
 use crate::facts::CallFacts;
@@ -44,7 +46,7 @@ impl Permissions {
         let of_session = count == Count::All;
         let can_use = |index: usize, max: u32| match &self.used {
             Some(used) => {
-                let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut used = used.lock();
                 let used = used.get_mut(index);
                 used.is_some_and(|used| use_once(used, max, of_run))
             }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::finding::{Copied, Encoding, Finding, MAX_PIECE, Seen, Side, is_data};
@@ -66,7 +67,7 @@ impl Detector {
     /// Learns the result of one call: JSON text that `from` answered to the call with this
     /// ordinal.
     pub fn learn(&self, from: &Side, ordinal: usize, result: &str) {
-        self.lock().take(from, ordinal, result);
+        self.learnt.lock().take(from, ordinal, result);
     }
 
     /// Finds data of other servers in arguments, JSON text that would go to `to`. There is at
@@ -74,7 +75,7 @@ impl Detector {
     /// could not be compared. Text of `definition`, the called tool's definition as JSON, does not
     /// count as a server's data.
     pub fn find(&self, to: &Side, arguments: &str, definition: &str) -> Vec<Finding> {
-        let mut learnt = self.lock();
+        let mut learnt = self.learnt.lock();
         if !learnt.has_others(to) {
             return Vec::new();
         }
@@ -91,10 +92,6 @@ impl Detector {
             found = search.found;
         }
         learnt.findings(to, found)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Learnt> {
-        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -234,6 +231,7 @@ struct Search<'a> {
 }
 
 /// The data that was found of one tool.
+#[derive(Default)]
 struct Found {
     copied: Copied,
     longest: usize,
@@ -281,7 +279,7 @@ impl Search<'_> {
 
     fn add(&mut self, owner: Owner, text: &[u8], range: Range<usize>, encoding: Encoding) {
         let piece = text.get(range).unwrap_or_default();
-        let found = self.found.entry(owner.tool).or_insert_with(Found::nothing);
+        let found = self.found.entry(owner.tool).or_default();
         found.copied.bytes += piece.len();
         found.copied.pieces += 1;
         if piece.len() > found.longest {
@@ -291,21 +289,6 @@ impl Search<'_> {
             found.copied.ordinal = ordinal.copied().unwrap_or_default();
             found.copied.piece = String::from_utf8_lossy(shown).trim().to_owned();
             found.copied.encoding = encoding;
-        }
-    }
-}
-
-impl Found {
-    fn nothing() -> Self {
-        Self {
-            copied: Copied {
-                ordinal: 0,
-                bytes: 0,
-                pieces: 0,
-                piece: String::new(),
-                encoding: Encoding::Text,
-            },
-            longest: 0,
         }
     }
 }

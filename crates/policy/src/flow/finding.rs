@@ -94,7 +94,7 @@ pub enum Seen {
 }
 
 /// Pieces of a tool's results that arguments have.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Copied {
     /// The ordinal of the call whose result had the longest piece first.
     pub ordinal: usize,
@@ -114,11 +114,12 @@ pub struct Copied {
 pub const MAX_PIECE: usize = 240;
 
 /// The form of a piece in arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Encoding {
     /// As text: as it was, or with escapes of JSON or of a URL.
+    #[default]
     Text,
     /// In base64, of either alphabet.
     Base64,
@@ -165,8 +166,7 @@ impl Copied {
         if self.encoding == Encoding::Number {
             return None;
         }
-        let hash = Sha256::digest(self.piece.to_ascii_lowercase());
-        Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(hex::encode(Sha256::digest(self.piece.to_ascii_lowercase())))
     }
 }
 
