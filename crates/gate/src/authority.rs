@@ -26,8 +26,8 @@ use crate::setup::Setup;
 /// Decides the calls of one run.
 pub(crate) struct Authority {
     permissions: Permissions,
-    flows: Arc<Flows>,
-    reviewers: Arc<Reviewers>,
+    pub(crate) flows: Flows,
+    pub(crate) reviewers: Reviewers,
     asker: Option<Arc<dyn Asker>>,
     keep: Option<Arc<dyn GrantStore>>,
     definitions: Option<Arc<dyn Definitions>>,
@@ -36,13 +36,14 @@ pub(crate) struct Authority {
     pub(crate) approvals: ApprovalClock,
     /// The definitions of tools when a call of them was last allowed by an answer, by function.
     allowed: Mutex<HashMap<String, Arc<Definition>>>,
-    audience: Audience,
+    pub(crate) audience: Audience,
     /// The configuration file, for the operator.
     file: Option<String>,
 }
 
 impl Authority {
-    pub(crate) fn new(setup: Setup, flows: Arc<Flows>, reviewers: Arc<Reviewers>) -> Self {
+    /// The authority of a run whose data comes from this many servers and models.
+    pub(crate) fn new(setup: Setup, sources: usize) -> Self {
         let Setup {
             rules,
             people,
@@ -66,8 +67,8 @@ impl Authority {
             audience: people.audience,
             file,
             permissions,
-            flows,
-            reviewers,
+            flows: Flows::new(rules.flows, options.script.as_deref(), sources),
+            reviewers: Reviewers(people.reviewers),
             asker: people.asker,
             keep: records.keep,
             definitions: records.definitions,

@@ -43,7 +43,7 @@ impl Dispatcher {
         let mut call = PendingCall {
             tool: model,
             ordinal: entry.ordinal(),
-            flows: self.flows.find(model, &input).await,
+            flows: self.authority.flows.find(model, &input).await,
             arguments: input,
             line,
             // It belongs to the host.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use callgate_catalog::{Tool, ToolDefinition};
 use callgate_policy::{Because, Decision, Verdict};
 use callgate_schema::Fit;
-use callgate_servers::{Audience, CallFailure, Caller, FailureKind, Servers, ToolCall};
+use callgate_servers::{CallFailure, Caller, FailureKind, Servers, ToolCall};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -15,11 +15,9 @@ use crate::arguments::Arguments;
 use crate::authority::Authority;
 use crate::dry_run::{DryRun, Withheld, WithheldCalls, made_up};
 use crate::error::{CallError, CallErrorKind, code};
-use crate::flows::Flows;
 use crate::ledger::{Ledger, LedgerLine, OpenLine, Outcome};
 use crate::output_check::check_output;
 use crate::pending_call::PendingCall;
-use crate::review::Reviewers;
 use crate::ruling::Ruling;
 use crate::server_answer::ServerAnswer;
 use crate::setup::{CallOptions, Setup};
@@ -28,15 +26,12 @@ use crate::setup::{CallOptions, Setup};
 pub struct Dispatcher {
     servers: Servers,
     pub(crate) authority: Authority,
-    pub(crate) flows: Arc<Flows>,
     pub(crate) ledger: Arc<Ledger>,
-    reviewers: Arc<Reviewers>,
     dry_run: Option<Arc<DryRun>>,
     /// True if a dry run makes results up, so that a script goes on.
     makes_up: bool,
     withheld: Mutex<WithheldCalls>,
     caller: Option<Arc<dyn Caller>>,
-    audience: Audience,
 }
 
 /// The second question about a call that was allowed and not sent.
@@ -50,22 +45,16 @@ struct Again {
 impl Dispatcher {
     /// Starts the ledger of a run.
     pub fn new(servers: Servers, setup: Setup) -> Self {
-        let (people, options) = (&setup.people, &setup.options);
+        let options = &setup.options;
         let sources = servers.list().len() + usize::from(options.consults);
-        let rules = Arc::clone(&setup.rules.flows);
-        let flows = Arc::new(Flows::new(rules, options.script.as_deref(), sources));
-        let reviewers = Arc::new(Reviewers(people.reviewers.clone()));
         Self {
             servers,
-            flows: Arc::clone(&flows),
             ledger: Ledger::new(&setup),
-            reviewers: Arc::clone(&reviewers),
             dry_run: options.dry_run.clone(),
             makes_up: !options.one_call,
             withheld: Mutex::default(),
-            caller: people.caller.clone(),
-            audience: people.audience,
-            authority: Authority::new(setup, flows, reviewers),
+            caller: setup.people.caller.clone(),
+            authority: Authority::new(setup, sources),
         }
     }
 
@@ -100,7 +89,7 @@ impl Dispatcher {
             let mut call = PendingCall {
                 tool,
                 ordinal: entry.ordinal(),
-                flows: self.flows.find(tool, &arguments).await,
+                flows: self.authority.flows.find(tool, &arguments).await,
                 arguments,
                 line: options.line,
                 is_trusted,
@@ -328,7 +317,7 @@ impl Dispatcher {
         let read = match &failure.kind {
             FailureKind::Timeout(_) if failure.unused.is_empty() => None,
             FailureKind::Refused(error) => Some(json!([error.message, error.data])),
-            _ => Some(Value::from(failure.to(self.audience))),
+            _ => Some(Value::from(failure.to(self.authority.audience))),
         };
         if let Some(read) = read
             && let Err(kept) = self.release(call, &mut entry, &read.to_string()).await
@@ -354,7 +343,7 @@ impl Dispatcher {
         let data = data.and_then(|data| to_raw_value(data).ok());
         let message = match &failure.kind {
             FailureKind::Refused(error) => error.message.to_string(),
-            _ => failure.to(self.audience),
+            _ => failure.to(self.authority.audience),
         };
         let retryable = match &failure.kind {
             FailureKind::Lost(_) => reads_only || !failure.sent,
@@ -372,11 +361,11 @@ impl Dispatcher {
         entry: &mut OpenLine,
         text: &str,
     ) -> Result<(), CallError> {
-        let refused = self.reviewers.review_result(call.reviewed(), text).await;
-        if let Some(reason) = refused {
+        let reviewers = &self.authority.reviewers;
+        if let Some(reason) = reviewers.review_result(call.reviewed(), text).await {
             return Err(entry.withheld_by_reviewer(reason, text));
         }
-        self.flows.learn(call.tool, entry.ordinal(), text);
+        self.authority.flows.learn(call.tool, entry.ordinal(), text);
         Ok(())
     }
 }
