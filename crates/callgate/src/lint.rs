@@ -165,10 +165,7 @@ impl Lint {
 
 fn known_tool(tool: &Tool, trusted: bool) -> KnownTool<'_> {
     KnownTool {
-        name: tool.name(),
-        hints: tool.definition.hints,
-        trusted,
-        definition: Some(tool.definition.identity.hash()),
+        facts: tool.facts(trusted, Timestamp::now()),
         input_schema: Some(&tool.definition.input_schema),
     }
 }

@@ -41,16 +41,10 @@ pub struct Hints {
 }
 
 /// A tool that a server lists, for [`crate::Rules::unmatched`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct KnownTool<'a> {
-    /// The tool's names, which patterns match.
-    pub name: ToolName<'a>,
-    /// The hints of its server about the tool.
-    pub hints: Hints,
-    /// True if the configuration marks the server as trusted.
-    pub trusted: bool,
-    /// The hash of its definition, if that is known.
-    pub definition: Option<&'a DefinitionHash>,
+    /// The facts about a call of it, without arguments.
+    pub facts: CallFacts<'a>,
     /// Its input schema, if that is known.
     pub input_schema: Option<&'a Value>,
 }

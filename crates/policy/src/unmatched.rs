@@ -10,7 +10,7 @@ use callgate_text::nearest;
 use crate::facts::KnownTool;
 use crate::pointer::Pointer;
 use crate::rule::{Effect, Rank, Rule};
-use crate::rule_match::hints_match;
+use crate::rule_match::{Match, hints_match, rule_match};
 use crate::rules::Rules;
 use crate::tool_name::{ToolName, UnlistedServer};
 
@@ -108,13 +108,13 @@ impl Rules {
         let mut left: Vec<&KnownTool<'_>> = known
             .tools
             .iter()
-            .filter(|tool| rule.matches_name(tool.name))
+            .filter(|tool| rule.matches_name(tool.facts.name))
             .collect();
         if left.is_empty() {
             let advice = (known.advice)(rule.pattern.as_str());
             return Some((Why::NoTool, format!("matches no tool{advice}")));
         }
-        left.retain(|tool| rule.is_about_server(tool.name.server));
+        left.retain(|tool| rule.is_about_server(tool.facts.name.server));
         if left.is_empty() {
             let meant = nearest_server(rule, &known.tools)
                 .map(|nearest| format!("; did you mean {nearest:?}?"))
@@ -122,15 +122,16 @@ impl Rules {
             let message = format!("matches no tool of such a server{meant}");
             return Some((Why::NoTool, message));
         }
-        left.retain(|tool| rule.trusted.is_none_or(|trusted| trusted == tool.trusted));
+        left.retain(|it| rule.trusted.is_none_or(|wanted| wanted == it.facts.trusted));
         if left.is_empty() {
             return no_call("matches no tool: it is about the servers' trust");
         }
         let fits = |tool: &KnownTool<'_>, trusted: bool| {
-            hints_match(&rule.annotations, tool.hints, trusted, rule.effect.widens())
+            let hints = tool.facts.hints;
+            hints_match(&rule.annotations, hints, trusted, rule.effect.widens())
         };
         let only_trust_lacks = left.iter().any(|tool| fits(tool, true));
-        left.retain(|tool| fits(tool, tool.trusted));
+        left.retain(|tool| fits(tool, tool.facts.trusted));
         if left.is_empty() {
             return no_call(if only_trust_lacks {
                 "matches no tool: hints count only of servers marked \"trusted\""
@@ -139,7 +140,7 @@ impl Rules {
             });
         }
         if rule.definition.is_some() {
-            left.retain(|tool| rule.definition.as_ref() == tool.definition);
+            left.retain(|tool| rule.definition.as_ref() == tool.facts.definition);
             if left.is_empty() {
                 return no_call("decides nothing: the tool has changed since the rule was written");
             }
@@ -190,20 +191,16 @@ impl Rule {
 
     /// True if it matches every call of a tool.
     fn takes(&self, tool: &KnownTool<'_>) -> bool {
-        let widens = self.effect.widens();
         !self.is_about_some_calls()
             && self.definition.is_none()
-            && self.matches_name(tool.name)
-            && self.is_about_server(tool.name.server)
-            && self.trusted.is_none_or(|trusted| trusted == tool.trusted)
-            && hints_match(&self.annotations, tool.hints, tool.trusted, widens)
+            && rule_match(self, &tool.facts) == Match::Yes
     }
 }
 
 /// The server that a rule was most likely meant for, unless it has a pattern with stars.
 fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
     let name = rule.server.as_ref()?.as_str();
-    let servers = tools.iter().map(|tool| tool.name.server);
+    let servers = tools.iter().map(|tool| tool.facts.name.server);
     nearest(name, servers).filter(|_| !name.contains('*'))
 }
 

@@ -29,7 +29,7 @@ impl FlowRules {
         let rules = self.rules.iter().filter_map(of_rule);
         let labels = self.tools.iter().filter(|(pattern, _)| {
             let mut tools = known.tools.iter();
-            !tools.any(|tool| pattern.matches(tool.name, false))
+            !tools.any(|tool| pattern.matches(tool.facts.name, false))
                 && !known.may_come(pattern.as_str())
         });
         let labels = labels.map(|(pattern, label)| {
@@ -50,7 +50,7 @@ impl FlowRules {
 
     /// True if an end of a rule is one of the tools, or may be one of an unlisted server.
     fn may_be(&self, end: &FlowEnd, widens: bool, known: &KnownTools<'_>) -> bool {
-        let is_end = |tool: &KnownTool<'_>| self.is_end(end, tool.name, widens);
+        let is_end = |tool: &KnownTool<'_>| self.is_end(end, tool.facts.name, widens);
         if known.tools.iter().any(is_end) {
             return true;
         }
@@ -77,7 +77,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::facts::Hints;
+    use crate::facts::{CallFacts, Hints};
     use crate::name_pattern::Pattern;
     use crate::tool_name::{ToolName, UnlistedServer};
 
@@ -112,16 +112,21 @@ mod tests {
     fn check(unlisted: &[UnlistedServer<'_>], expected: Expect) {
         let tools = ["fs_read", "crm_get", "mail_send"].map(|function| {
             let (server, tool) = function.split_once('_').expect("server_tool");
+            let name = ToolName {
+                function,
+                aliases: &[],
+                server,
+                tool,
+            };
             KnownTool {
-                name: ToolName {
-                    function,
-                    aliases: &[],
-                    server,
-                    tool,
+                facts: CallFacts {
+                    name,
+                    hints: Hints::default(),
+                    trusted: false,
+                    definition: None,
+                    arguments: None,
+                    now: Timestamp::UNIX_EPOCH,
                 },
-                hints: Hints::default(),
-                trusted: false,
-                definition: None,
                 input_schema: None,
             }
         });

@@ -1,6 +1,6 @@
 //! No input panics, whatever it is, and none widens what it should not.
 
-use callgate_policy::{CallFacts, Definition, Effect, KnownTool, Rule, Rules, Verdict};
+use callgate_policy::{CallFacts, Definition, Effect, Rule, Rules, Verdict};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -109,10 +109,9 @@ proptest! {
     fn lint_accepts_schemas_of_any_form(entry in entry(), schema in value()) {
         let rules: Rules = Rule::parse(Effect::Allow, &entry).ok().into_iter().collect();
         let definition = Definition::of(&schema);
-        let tool = KnownTool {
-            definition: Some(definition.hash()), input_schema: Some(&schema),
-            ..known("fs_write", "fs")
-        };
+        let mut tool = known("fs_write", "fs");
+        tool.facts.definition = Some(definition.hash());
+        tool.input_schema = Some(&schema);
         unmatched(&rules, &[tool], &[]);
     }
 }

@@ -1,6 +1,6 @@
 //! Rules without effect, and the warnings about them.
 
-use callgate_policy::{Definition, Hints, KnownTool, UnlistedServer};
+use callgate_policy::{Definition, Hints, UnlistedServer};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -22,20 +22,15 @@ fn check(lists: Value, expected: Expect) {
             "either": { "oneOf": [], "properties": {} },
         },
     });
-    let tools = [
-        KnownTool {
-            trusted: true,
-            hints: read_only,
-            ..known("logging_getLogs", "logging")
-        },
+    let [mut logging, ticketing, mut fs] = [
+        known("logging_getLogs", "logging"),
         known("ticketing_createIssue", "ticketing"),
-        KnownTool {
-            definition: Some(definition.hash()),
-            input_schema: Some(&write),
-            hints: read_only,
-            ..known("fs_write", "fs")
-        },
+        known("fs_write", "fs"),
     ];
+    (logging.facts.trusted, logging.facts.hints) = (true, read_only);
+    (fs.facts.definition, fs.facts.hints) = (Some(definition.hash()), read_only);
+    fs.input_schema = Some(&write);
+    let tools = [logging, ticketing, fs];
     let found = unmatched(&rules(lists), &tools, &[]);
     let found: Vec<String> = found.into_iter().map(|it| it.message).collect();
     expected.assert_eq(&found.join("\n"));

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use callgate_policy::{
-    CallFacts, Count, Grant, Hints, KnownTool, Permissions, SessionGrants, ToolName,
-};
+use callgate_policy::{CallFacts, Count, Grant, Hints, Permissions, SessionGrants, ToolName};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -136,10 +134,8 @@ fn grant_for_unsuffixed_name_does_not_apply() {
 
 #[test]
 fn unsuffixed_name_in_allow_rule_is_unmatched() {
-    let tool = KnownTool {
-        name: name(),
-        ..known(FUNCTION, "github")
-    };
+    let mut tool = known(FUNCTION, "github");
+    tool.facts.name = name();
     let lists = json!({
         "allow": [UNSUFFIXED, "github_issues_*", FUNCTION, "github/issues-drop"],
         "ask": [UNSUFFIXED],

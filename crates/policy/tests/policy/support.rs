@@ -61,10 +61,10 @@ pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
 /// A tool of an untrusted server without hints.
 pub fn known<'a>(function: &'a str, server: &'a str) -> KnownTool<'a> {
     KnownTool {
-        name: name(function, server),
-        hints: Hints::default(),
-        trusted: false,
-        definition: None,
+        facts: CallFacts {
+            name: name(function, server),
+            ..facts(None)
+        },
         input_schema: None,
     }
 }
