@@ -138,17 +138,6 @@ pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
 /// JavaScript writes lone surrogates for a text that was cut within a character, and other parsers
 /// refuse them.
 fn replace_lone_surrogates(json: &str) -> Option<String> {
-    json.contains("\\u").then(|| replace_halves(json)).flatten()
-}
-
-/// Replaces each lone surrogate by U+FFFD, so that every parser reads the same text.
-pub fn without_lone_surrogates(json: Box<RawValue>) -> Box<RawValue> {
-    replace_lone_surrogates(json.get())
-        .and_then(|replaced| RawValue::from_string(replaced).ok())
-        .unwrap_or(json)
-}
-
-fn replace_halves(json: &str) -> Option<String> {
     let mut replaced = String::new();
     let mut copied = 0;
     let mut at = 0;
@@ -175,6 +164,13 @@ fn replace_halves(json: &str) -> Option<String> {
     }
     replaced.push_str(json.get(copied..)?);
     Some(replaced)
+}
+
+/// Replaces each lone surrogate by U+FFFD, so that every parser reads the same text.
+pub fn without_lone_surrogates(json: Box<RawValue>) -> Box<RawValue> {
+    replace_lone_surrogates(json.get())
+        .and_then(|replaced| RawValue::from_string(replaced).ok())
+        .unwrap_or(json)
 }
 
 /// The UTF-16 unit of the escape at this place, if it has four digits.

@@ -32,9 +32,7 @@ struct Inner {
 /// The reason why a value is not a schema of draft 2020-12; `None` if it is one.
 pub fn not_2020_12(schema: &Value) -> Option<String> {
     let error = jsonschema::draft202012::meta::validate(schema).err()?;
-    let (place, shown) = (error.instance_path(), error.masked().to_string());
-    let shown: String = shown.chars().take(MAX_PROBLEM).collect();
-    Some(format!("at {:?}: {shown}", place.to_string()))
+    Some(fault(&error))
 }
 
 impl Schema {
@@ -56,11 +54,8 @@ impl Schema {
             Author::Server => options.should_validate_formats(false),
         };
         let validator = options.build(&value).map_err(|error| {
-            let place = error.instance_path().to_string();
-            let shown: String = error.masked().to_string().chars().take(200).collect();
-            SchemaError(format!(
-                "the schema is not a valid JSON Schema, at {place:?}: {shown}"
-            ))
+            let fault = fault(&error);
+            SchemaError(format!("the schema is not a valid JSON Schema, {fault}"))
         })?;
         Ok(Self(Arc::new(Inner {
             value,
@@ -161,6 +156,14 @@ fn bounded(value: &Value, author: Author) -> Result<Shape, String> {
         ));
     }
     Ok(shape)
+}
+
+/// The place and the fault of a schema, without the schema's own words.
+fn fault(error: &ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    let shown = error.masked().to_string();
+    let shown: String = shown.chars().take(MAX_PROBLEM).collect();
+    format!("at {place:?}: {shown}")
 }
 
 /// One line: the place in the value, and the problem.
