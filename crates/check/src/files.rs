@@ -23,13 +23,11 @@ pub(crate) struct Files(HashMap<String, String>);
 
 impl Files {
     pub(crate) fn new(library: &[String]) -> Self {
-        let numbered = library.iter().enumerate();
-        let library = numbered.map(|(number, text)| (format!("lib{number}.d.ts"), text.as_str()));
-        let library = library.map(|(name, text)| (name, text.to_owned()));
-        let fixed: Vec<_> = library
-            .chain([("globals.d.ts".to_owned(), globals())])
-            .map(|(name, text)| (format!("{FOLDER}/{name}"), content(&text)))
+        let library = library.iter().enumerate();
+        let mut fixed: Vec<(String, String)> = library
+            .map(|(number, text)| (format!("{FOLDER}/lib{number}.d.ts"), content(text)))
             .collect();
+        fixed.push((format!("{FOLDER}/globals.d.ts"), content(&globals())));
         let mut names: Vec<&str> = fixed.iter().map(|(path, _)| path.as_str()).collect();
         names.extend([TOOLS, SCRIPT]);
         let project = content(&project(&names));

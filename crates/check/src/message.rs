@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::scan::{one_line, without_comments, word};
+use crate::scan::{one_line, start, without_comments, word};
 
 /// Maximum bytes of a message.
 const MAX_MESSAGE: usize = 700;
@@ -256,9 +256,7 @@ fn shortened_type(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let head = text
-        .get(..text.floor_char_boundary(limit))
-        .unwrap_or_default();
+    let head = start(text, limit);
     let between = head.rfind(['|', ';', ',']).filter(|at| *at > limit / 2);
     let head = between.map_or(head, |at| head.get(..=at).unwrap_or_default());
     let close = if text.starts_with('{') && text.ends_with('}') {
@@ -290,13 +288,9 @@ fn parameters(at: &str, declarations: &str) -> Option<String> {
 }
 
 fn shortened(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let head = text
-        .get(..text.floor_char_boundary(limit))
-        .unwrap_or_default();
-    format!("{head}…")
+    let head = start(text, limit);
+    let cut = if head.len() < text.len() { "…" } else { "" };
+    format!("{head}{cut}")
 }
 
 #[cfg(test)]

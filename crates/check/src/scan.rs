@@ -26,6 +26,11 @@ pub fn words(text: &str) -> Option<HashSet<&str>> {
     Some(words.collect())
 }
 
+/// The start of a text: at most this many bytes.
+pub(crate) fn start(text: &str, max: usize) -> &str {
+    text.split_at(text.floor_char_boundary(max)).0
+}
+
 /// The identifier at the start of a text, and the rest.
 pub(crate) fn word(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));

@@ -202,18 +202,13 @@ async fn stopping_errors(session: &mut Session, script: &Script) -> Result<Vec<R
     let mut found: Vec<(Reported, Consequence)> = found
         .filter(|(_, consequence)| *consequence != Consequence::Passes)
         .collect();
-    let depends_on_tools = |consequence: &Consequence| *consequence == Consequence::StopsIfOfTool;
-    if found
-        .iter()
-        .any(|(_, consequence)| depends_on_tools(consequence))
-    {
+    let depends_on_tools = |it: &(Reported, Consequence)| it.1 == Consequence::StopsIfOfTool;
+    if found.iter().any(depends_on_tools) {
         // An error that remains when all tools have the type `any` is not about a tool.
         let time = script.time.saturating_sub(started.elapsed());
         let others = session.check(text, &script.untyped, time).await?;
         let others: HashSet<(u64, u32)> = others.iter().map(|it| (it.pos, it.code)).collect();
-        found.retain(|(it, consequence)| {
-            !depends_on_tools(consequence) || !others.contains(&(it.pos, it.code))
-        });
+        found.retain(|it| !depends_on_tools(it) || !others.contains(&(it.0.pos, it.0.code)));
     }
     Ok(found.into_iter().map(|(error, _)| error).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Unknown;
 use crate::message::{self, Reported};
-use crate::scan::{MAX_NAME, word};
+use crate::scan::{MAX_NAME, start, word};
 use crate::script::Script;
 
 /// Suffixes of the names of functions that call a tool by name.
@@ -66,8 +66,7 @@ fn path(text: &str) -> Option<(String, Option<String>)> {
         .iter()
         .any(|call| last.to_ascii_lowercase().ends_with(call));
     let arguments = rest.strip_prefix('(').filter(|_| is_call);
-    let tool =
-        arguments.and_then(|text| named(text.get(..text.floor_char_boundary(MAX_ARGUMENTS))?));
+    let tool = arguments.and_then(|text| named(start(text, MAX_ARGUMENTS)));
     (!path.is_empty() && path.len() <= MAX_NAME).then_some((path, tool))
 }
 
@@ -210,7 +209,7 @@ fn origin<'s>(name: &str, before: &'s str) -> Option<Origin<'s>> {
             return None;
         }
         let head = head.get(head.ceil_char_boundary(head.len().saturating_sub(MAX_LIST))..)?;
-        let near = after.get(..after.floor_char_boundary(MAX_LIST))?;
+        let near = start(after, MAX_LIST);
         if is_parameter(head, near) {
             return Some(Origin::Argument);
         }
@@ -262,9 +261,7 @@ fn assigned(after: &str) -> Option<&str> {
 /// The expression at the start of a text: up to the end of its line or statement, or of the brackets
 /// around it.
 fn expression(text: &str) -> &str {
-    let text = text
-        .get(..text.floor_char_boundary(MAX_VALUE))
-        .unwrap_or(text);
+    let text = start(text, MAX_VALUE);
     let mut open = 0_u32;
     let end = text.find(|c: char| match c {
         '(' | '[' | '{' => {
