@@ -77,7 +77,10 @@ fn decision_without_counting_spends_no_use() {
     }
     let arguments = json!({});
     let spent = permissions.decide(&facts(Some(&arguments)), Count::Nothing);
-    assert!(matches!(spent.because, Because::Inapplicable(Inapplicable::Spent, _)));
+    assert!(matches!(
+        spent.because,
+        Because::Inapplicable(Inapplicable::Spent, _)
+    ));
 }
 
 #[test]
