@@ -213,7 +213,7 @@ impl Authority {
         }
         let anew = match &decision.because {
             // The call itself is allowed, and its use is counted already.
-            Because::Flow(_) | Because::Reviewer(_) => match self.about_data(call, review) {
+            Because::Flow(..) | Because::Reviewer(_) => match self.about_data(call, review) {
                 Some(decision) => decision,
                 // An answer for the run lets the data pass.
                 None => {
@@ -346,7 +346,7 @@ impl Authority {
             let text = callgate_script::line(self.script.as_deref()?, number)?.to_owned();
             Some(ScriptLine { number, text })
         });
-        let is_about_call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
+        let is_about_call = !matches!(decision.because, Because::Flow(..) | Because::Reviewer(_));
         let now = &definition.identity;
         // A tool that changed after an answer is not called, and asked about anew.
         let changed_since_answer = || {

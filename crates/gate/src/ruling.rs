@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Permission, Rule, Verdict};
 use callgate_servers::Audience;
 use callgate_text::{label, shell_word};
@@ -121,10 +120,7 @@ impl Ruling {
     /// configuration has it, and its place there. `None` if no rule matched.
     pub fn written_rule(&self) -> Option<(Value, &str)> {
         match &self.decision.because {
-            Because::Flow(reason) => match &reason.why {
-                FlowWhy::Rule(rule) => Some((rule.to_json(), "flows")),
-                _ => None,
-            },
+            Because::Flow(rule, _) => Some((rule.as_ref()?.to_json(), "flows")),
             _ => {
                 let rule = self.rule()?;
                 Some((rule.to_json(), rule.written_in.as_ref()))
@@ -161,20 +157,18 @@ impl Ruling {
             None => "under permissions.allow".to_owned(),
         };
         let how = match because {
-            Because::Flow(_) => "under flows".to_owned(),
+            Because::Flow(..) => "under flows".to_owned(),
             Because::Reviewer(_) => {
                 return format!("the operator's own check wants a person's approval{again}");
             }
-            Because::OtherArguments(rules) if is_operator => {
-                let such = such_arguments(rules);
-                return format!("use {such}, or allow others {place}{again}");
-            }
             Because::OtherArguments(rules) => {
                 let such = such_arguments(rules);
-                return format!(
-                    "use {such}, or tell the user: only the operator can allow others, \
-                     {place}{again}"
-                );
+                let or = if is_operator {
+                    "allow others"
+                } else {
+                    "tell the user: only the operator can allow others,"
+                };
+                return format!("use {such}, or {or} {place}{again}");
             }
             // An ask rule applies before allow rules of the configuration.
             because if matches!(because, Because::Rule(_)) || self.decision.asked_by.is_some() => {
@@ -212,12 +206,12 @@ impl Ruling {
             (Because::Rule(_), Audience::Operator) => {
                 return "to allow it, change that rule".to_owned();
             }
-            (Because::Flow(_), Audience::Operator) => {
+            (Because::Flow(..), Audience::Operator) => {
                 return "to allow it, change the rules under flows".to_owned();
             }
             (Because::Rule(rule), _) if rule.arguments.is_empty() => ("configuration", ""),
             (Because::Rule(_), _) => ("configuration", " with these arguments"),
-            (Because::Flow(_), _) => ("configuration", " with this data"),
+            (Because::Flow(..), _) => ("configuration", " with this data"),
             _ => ("own check", " with these arguments"),
         };
         format!(

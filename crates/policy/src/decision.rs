@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::flow::{Finding, FlowReason, FlowRules, FlowWhy};
+use crate::flow::{Finding, FlowRule, FlowRules};
 use crate::grants::{Grant, Inapplicable, Scope};
 use crate::rule::{Effect, Rule};
 use crate::verdict::Verdict;
@@ -40,13 +40,16 @@ impl Decision {
 impl FlowRules {
     /// Decides one flow, as [`FlowRules::verdict`] says.
     pub fn decide(&self, finding: &Finding) -> Decision {
-        let (verdict, why) = self.matching(finding);
-        let reason = FlowReason {
-            why,
-            flow: finding.record(),
-            summary: finding.to_string(),
+        let rule = self.matching(finding).cloned();
+        let reason = match &rule {
+            Some(rule) => rule.to_string(),
+            None => {
+                let label = self.lacking_label(&finding.from, &finding.to);
+                label.unwrap_or_else(|| "no rule over flows is in the way".to_owned())
+            }
         };
-        Decision::new(verdict, Because::Flow(Box::new(reason)))
+        let because = Because::Flow(rule.map(Box::new), format!("{reason}: {finding}"));
+        Decision::new(self.verdict(finding), because)
     }
 
     /// The strictest decision about all findings; `None` if all of them may pass.
@@ -74,8 +77,9 @@ pub enum Because {
     Inapplicable(Inapplicable, Permission),
     /// The arguments are not known yet, and this rule looks at them.
     Depends(Arc<Rule>),
-    /// Another server's data is in the arguments.
-    Flow(Box<FlowReason>),
+    /// Another server's data is in the arguments: the rule over flows that matched, if one did, and
+    /// the reason in words, without the data.
+    Flow(Option<Box<FlowRule>>, String),
     /// A reviewer of the host decided so, for this reason.
     Reviewer(String),
     /// An answer allowed the call, which then could not be sent, as this says.
@@ -144,10 +148,8 @@ impl fmt::Display for Decision {
             Because::Depends(rule) => {
                 write!(f, "{verdict}: it depends on the arguments, by {rule}")
             }
-            Because::Flow(reason) => match reason.why {
-                FlowWhy::Rule(_) => write!(f, "{verdict} by {reason}"),
-                _ => write!(f, "{verdict}: {reason}"),
-            },
+            Because::Flow(Some(_), reason) => write!(f, "{verdict} by {reason}"),
+            Because::Flow(None, reason) => write!(f, "{verdict}: {reason}"),
             Because::Reviewer(reason) => write!(f, "{verdict} by a reviewer: {reason}"),
             Because::Unsent(reason) => {
                 write!(f, "{verdict} again: it was allowed, but not sent: {reason}")

@@ -281,7 +281,6 @@ impl Search<'_> {
         let piece = text.get(range).unwrap_or_default();
         let found = self.found.entry(owner.tool).or_default();
         found.copied.bytes += piece.len();
-        found.copied.pieces += 1;
         if piece.len() > found.longest {
             let ordinal = self.learnt.ordinals.get(owner.result as usize);
             let shown = piece.get(..MAX_PIECE).unwrap_or(piece);

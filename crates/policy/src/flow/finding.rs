@@ -100,8 +100,6 @@ pub struct Copied {
     pub ordinal: usize,
     /// The size of the pieces in bytes, with escapes undone and white space collapsed.
     pub bytes: usize,
-    /// The number of pieces.
-    pub pieces: usize,
     /// The longest piece as the arguments have it, escapes undone; at most
     /// [`MAX_PIECE`] bytes of it. Data of a server: show it to a person, and
     /// write it nowhere.
@@ -231,7 +229,6 @@ impl fmt::Debug for Copied {
         f.debug_struct("Copied")
             .field("ordinal", &self.ordinal)
             .field("bytes", &self.bytes)
-            .field("pieces", &self.pieces)
             .field("encoding", &self.encoding)
             .finish_non_exhaustive()
     }

@@ -17,4 +17,4 @@ mod windows;
 
 pub use detector::Detector;
 pub use finding::{Copied, Encoding, Finding, FlowRecord, MAX_PIECE, Seen, Side};
-pub use rules::{FlowEnd, FlowReason, FlowRule, FlowRules, FlowWhy};
+pub use rules::{FlowEnd, FlowRule, FlowRules};

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::finding::{Finding, FlowRecord, Side};
+use super::finding::{Finding, Side};
 use crate::name_pattern::{Pattern, ServerPattern};
 use crate::tool_name::ToolName;
 use crate::verdict::Verdict;
@@ -62,11 +62,14 @@ impl FlowRules {
             .collect()
     }
 
-    /// A label of one tool that the other lacks, so that its data may not go there unasked.
-    fn label_between(&self, from: &Side, to: &Side) -> Option<&str> {
+    /// A clause about a label of one tool that the other lacks, so that its data may not go there
+    /// unasked.
+    pub(crate) fn lacking_label(&self, from: &Side, to: &Side) -> Option<String> {
         let on_target = self.labels(to.name(), true);
-        let labels = self.labels(from.name(), false).into_iter();
-        labels.into_iter().find(|label| !on_target.contains(label))
+        let mut labels = self.labels(from.name(), false).into_iter();
+        let label = labels.find(|label| !on_target.contains(label))?;
+        let (from, to) = (&from.function, &to.function);
+        Some(format!("{from} is labelled {label:?} and {to} is not"))
     }
 
     /// True if an end of a rule is this tool. `widens` says whether the rule lets data pass.
@@ -92,22 +95,20 @@ impl FlowRules {
     /// Without a matching rule, it is asked about if its source has a label that its target lacks,
     /// and allowed otherwise.
     pub fn verdict(&self, finding: &Finding) -> Verdict {
-        self.matching(finding).0
+        match self.matching(finding) {
+            Some(rule) => rule.action,
+            None if self.lacking_label(&finding.from, &finding.to).is_some() => Verdict::Ask,
+            None => Verdict::Allow,
+        }
     }
 
-    /// The verdict about a flow, and its reason.
-    pub(crate) fn matching(&self, finding: &Finding) -> (Verdict, FlowWhy) {
-        let (from, to) = (&finding.from, &finding.to);
-        for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
-            let mut rules = self.between(action, from, to);
-            if let Some(rule) = rules.find(|rule| rule.is_enough(finding.bytes())) {
-                return (action, FlowWhy::Rule(rule.clone()));
-            }
-        }
-        match self.label_between(from, to) {
-            Some(label) => (Verdict::Ask, FlowWhy::Label(label.to_owned())),
-            None => (Verdict::Allow, FlowWhy::NoRule),
-        }
+    /// The rule that decides one flow.
+    pub(crate) fn matching(&self, finding: &Finding) -> Option<&FlowRule> {
+        let actions = [Verdict::Deny, Verdict::Ask, Verdict::Allow];
+        actions.into_iter().find_map(|action| {
+            let mut rules = self.between(action, &finding.from, &finding.to);
+            rules.find(|rule| rule.is_enough(finding.bytes()))
+        })
     }
 
     /// A sentence about the strictest verdict that data of `from` may get on its way to `to`; `None`
@@ -126,10 +127,7 @@ impl FlowRules {
         } else if allowing.any(|rule| rule.min_bytes.is_none()) {
             return None;
         } else {
-            let label = self.label_between(from, to)?;
-            let (from, to) = (&from.function, &to.function);
-            let why = format!("{from} is labelled {label:?} and {to} is not");
-            ("asked about", why)
+            ("asked about", self.lacking_label(from, to)?)
         };
         let (from, to) = (&from.function, &to.function);
         Some(format!(
@@ -224,43 +222,6 @@ impl Serialize for FlowEnd {
         match self {
             Self::Label(label) => serializer.serialize_str(&format!("label:{label}")),
             Self::Name(pattern) => serializer.serialize_str(pattern.as_str()),
-        }
-    }
-}
-
-/// The reason for the verdict about a flow. Its `Display` has none of the data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowReason {
-    /// The rule, label or default that decided.
-    pub why: FlowWhy,
-    /// The flow, without the data.
-    pub flow: FlowRecord,
-    /// The flow in words, without the data.
-    pub summary: String,
-}
-
-/// Why a flow was decided so.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FlowWhy {
-    /// A rule matched.
-    Rule(FlowRule),
-    /// No rule matched, and where it would go lacks this label.
-    Label(String),
-    /// No rule matched, and no label is in the way.
-    NoRule,
-}
-
-impl fmt::Display for FlowReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let summary = &self.summary;
-        match &self.why {
-            FlowWhy::Rule(rule) => write!(f, "{rule}: {summary}"),
-            FlowWhy::Label(label) => {
-                let to = &self.flow.to;
-                let from = &self.flow.from;
-                write!(f, "{from} is labelled {label:?} and {to} is not: {summary}")
-            }
-            FlowWhy::NoRule => write!(f, "no rule over flows is in the way: {summary}"),
         }
     }
 }

@@ -29,10 +29,7 @@ fn inspect(results: &[(&str, serde_json::Value)], arguments: &serde_json::Value)
 fn show(findings: &[Finding]) -> String {
     let show = |finding: &Finding| match &finding.seen {
         Seen::Copied(copied) => {
-            format!(
-                "{finding}, {:?} in {} pieces: {:?}",
-                copied.encoding, copied.pieces, copied.piece
-            )
+            format!("{finding}, {:?}: {:?}", copied.encoding, copied.piece)
         }
         Seen::NotCompared(_) => finding.to_string(),
     };
@@ -60,14 +57,14 @@ fn copies_in_known_encodings_are_found() {
         said.push('\n');
     }
     expect![[r#"
-        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent"
-        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "QUARTERLY REVENUE FELL BY 12 PERCENT"
-        36 bytes of crm.get (call 1) go to mail.send, Base64 in 1 pieces: "Quarterly revenue fell by 12 percent"
-        25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by"
-        25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by"
-        43 bytes of crm.get (call 1) go to mail.send, Text in 2 pieces: "Quarterly revenue fell by 12 percent"
-        7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112"
-        7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112"
+        36 bytes of crm.get (call 1) go to mail.send, Text: "Quarterly revenue fell by 12 percent"
+        36 bytes of crm.get (call 1) go to mail.send, Text: "QUARTERLY REVENUE FELL BY 12 PERCENT"
+        36 bytes of crm.get (call 1) go to mail.send, Base64: "Quarterly revenue fell by 12 percent"
+        25 bytes of crm.get (call 1) go to mail.send, Text: "Quarterly revenue fell by"
+        25 bytes of crm.get (call 1) go to mail.send, Text: "Quarterly revenue fell by"
+        43 bytes of crm.get (call 1) go to mail.send, Text: "Quarterly revenue fell by 12 percent"
+        7 bytes of crm.get (call 1) go to mail.send, Number: "4915112"
+        7 bytes of crm.get (call 1) go to mail.send, Number: "4915112"
 
     "#]]
     .assert_eq(&said);
@@ -79,8 +76,8 @@ fn piece_within_longer_piece_is_found() {
         format!("A few words that stand before it, more than sixteen. {SECRET} And after.");
     let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(quoted))];
     expect![[r#"
-        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent"
-        89 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: "A few words that stand before it, more than sixteen. Quarterly revenue fell by 12 percent""#]]
+        36 bytes of crm.get (call 1) go to mail.send, Text: "Quarterly revenue fell by 12 percent"
+        89 bytes of wiki.get (call 2) go to mail.send, Text: "A few words that stand before it, more than sixteen. Quarterly revenue fell by 12 percent""#]]
     .assert_eq(&show(&inspect(
         &results,
         &json!({ "text": quoted.strip_suffix(" And after.") }),

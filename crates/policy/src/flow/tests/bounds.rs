@@ -1,9 +1,9 @@
 //! Data beyond the detector's bounds still leads to a decision.
 
 use super::{SECRET, show, side};
+use crate::Verdict;
 use crate::flow::detector::{MAX_BYTES, MAX_NUMBERS};
 use crate::flow::{Detector, Finding, FlowEnd, FlowRule, FlowRules};
-use crate::{Because, Verdict};
 
 /// Arguments without room for a copy.
 const NONE: &str = "{}";
@@ -25,7 +25,7 @@ fn beyond() -> Vec<Finding> {
 fn results_over_byte_limit_are_not_compared() {
     let secret = format!("{SECRET:?}");
     let sent = format!("{{\"text\":{secret}}}");
-    let copied = "36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: \
+    let copied = "36 bytes of crm.get (call 1) go to mail.send, Text: \
                   \"Quarterly revenue fell by 12 percent\"";
     let untold = "results of crm.list may go to mail.send: this run has more results than can be \
                   compared";
@@ -51,7 +51,7 @@ fn oversized_result_does_not_exclude_later_results() {
     let sent = format!("{{\"text\":{SECRET:?}}}");
     assert_eq!(
         show(&flows.find(&side("mail_send"), &sent, "")),
-        "36 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: \"Quarterly revenue \
+        "36 bytes of wiki.get (call 2) go to mail.send, Text: \"Quarterly revenue \
          fell by 12 percent\"\nresults of crm.get may go to mail.send: this run has more results \
          than can be compared"
     );
@@ -67,8 +67,7 @@ fn numbers_over_the_limit_are_not_compared() {
     let to = side("mail_send");
     let flows = Detector::default();
     flows.learn(&side("crm_get"), 1, &format!("{numbers:?}"));
-    let found =
-        format!("7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: \"{last}\"");
+    let found = format!("7 bytes of crm.get (call 1) go to mail.send, Number: \"{last}\"");
     assert_eq!(show(&flows.find(&to, &sent(last), "")), found);
     assert_eq!(show(&flows.find(&to, &sent(next), "")), "");
 
@@ -118,10 +117,8 @@ fn restricting_rules_apply_to_uncompared_data() {
             let reviewed = rules.review(&findings).map(|decision| decision.to_string());
             let stops = decision.verdict != Verdict::Allow;
             assert_eq!(reviewed, stops.then_some(expected));
-            let Because::Flow(reason) = decision.because else {
-                panic!("{action:?} {min_bytes:?}: no flow");
-            };
-            assert_eq!((reason.flow.bytes, reason.flow.ordinal), (None, None));
+            let record = finding.record();
+            assert_eq!((record.bytes, record.ordinal), (None, None));
         }
     }
 }

@@ -13,7 +13,7 @@ fn found_beside(script: &str, definition: &str, result: &str, arguments: &str) -
 
 #[test]
 fn longer_number_does_not_hide_a_shorter_number() {
-    let number = "6 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: \"123456\"";
+    let number = "6 bytes of crm.get (call 1) go to mail.send, Number: \"123456\"";
     let check = |text: &str, expected: &str| {
         for (script, definition) in [(text, ""), ("", text)] {
             let found = found_beside(script, definition, "[123456]", r#"{"id":123456}"#);
