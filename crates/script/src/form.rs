@@ -425,14 +425,12 @@ impl Refusals {
 
 impl Visit for Refusals {
     fn visit_import_decl(&mut self, import: &ImportDecl) {
-        self.add(
-            import.span,
-            if import.type_only {
-                USE_TYPES
-            } else {
-                USE_TOOLS
-            },
-        );
+        let advice = if import.type_only {
+            USE_TYPES
+        } else {
+            USE_TOOLS
+        };
+        self.add(import.span, advice);
     }
 
     // A type checker would look for these names among the files of its machine.

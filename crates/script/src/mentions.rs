@@ -45,7 +45,7 @@ pub struct Mention {
 
 /// Finds the tools that a module mentions.
 pub(crate) fn find(source: &Source, module: Module) -> Mentions {
-    let finder = GLOBALS.set(&Globals::new(), || {
+    let mut finder = GLOBALS.set(&Globals::new(), || {
         let unresolved = Mark::new();
         let mut program = Program::Module(module);
         program.mutate(&mut resolver(unresolved, Mark::new(), true));
@@ -61,36 +61,25 @@ pub(crate) fn find(source: &Source, module: Module) -> Mentions {
         program.visit_with(&mut finder);
         finder
     });
-    let Finder {
-        mut found,
-        called,
-        dynamic,
-        global,
-        stdin,
-        stdin_of_value,
-        ..
-    } = finder;
-    found.sort_by_key(|(_, at)| *at);
+    finder.found.sort_by_key(|(_, at)| *at);
     let mut seen = HashSet::new();
-    found.retain(|(name, _)| seen.insert(name.clone()));
-    let tools = found
-        .into_iter()
-        .map(|(name, at)| {
-            let place = source.place(at);
-            Mention {
-                called: called.contains(&name),
-                name,
-                line: place.line,
-                column: place.column,
-            }
-        })
-        .collect();
+    finder.found.retain(|(name, _)| seen.insert(name.clone()));
+    let tools = finder.found.into_iter().map(|(name, at)| {
+        let place = source.place(at);
+        Mention {
+            called: finder.called.contains(&name),
+            name,
+            line: place.line,
+            column: place.column,
+        }
+    });
+    // The value may be `mcp`, if that is passed on.
+    let is_passed_on = finder.dynamic || finder.global;
     Mentions {
-        tools,
-        dynamic,
-        global,
-        // The value may be `mcp`, if that is passed on.
-        stdin: stdin || (stdin_of_value && (dynamic || global)),
+        tools: tools.collect(),
+        dynamic: finder.dynamic,
+        global: finder.global,
+        stdin: finder.stdin || (finder.stdin_of_value && is_passed_on),
     }
 }
 
@@ -124,10 +113,9 @@ impl Finder {
     }
 
     fn ident(&mut self, name: &Ident) {
-        if !self.is_free(name) {
-            return;
+        if self.is_free(name) {
+            self.global_name(&name.sym, name.span);
         }
-        self.global_name(&name.sym, name.span);
     }
 
     /// Adds a property of the global object. Any property may be read of an object that is passed on
@@ -172,18 +160,13 @@ impl Visit for Finder {
             && self.is_global(&member.obj, &["mcp"])
             && property(&member.prop).as_deref() == Some("callTool")
         {
-            match call
-                .args
-                .first()
-                .map(|argument| (&*argument.expr, argument.spread))
-            {
-                Some((argument, None)) if literal(argument).is_some() => {
-                    if let Some((name, span)) = literal(argument) {
-                        self.name(&name, span);
-                        self.called.insert(name);
-                    }
+            let first = call.args.first().filter(|it| it.spread.is_none());
+            match first.and_then(|argument| literal(&argument.expr)) {
+                Some((name, span)) => {
+                    self.name(&name, span);
+                    self.called.insert(name);
                 }
-                _ => self.dynamic = true,
+                None => self.dynamic = true,
             }
             call.args.visit_with(self);
             return;

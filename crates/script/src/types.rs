@@ -6,7 +6,7 @@ use swc_common::{Span, Spanned as _};
 use swc_ecma_ast::{
     Decl, Expr, Lit, ModuleItem, Stmt, TsArrayType, TsEntityName, TsFnParam, TsKeywordType,
     TsKeywordTypeKind, TsLit, TsTupleType, TsType, TsTypeElement, TsTypeLit, TsTypeOperatorOp,
-    TsTypeParamInstantiation, TsTypeRef, TsUnionOrIntersectionType, TsUnionType,
+    TsTypeRef, TsUnionOrIntersectionType, TsUnionType,
 };
 
 use crate::parse;
@@ -223,10 +223,8 @@ impl Reader<'_> {
     }
 
     fn union(&self, union: &TsUnionType, depth: usize) -> Result<Value, TypeTextError> {
-        let mut all = Vec::new();
-        for ty in &union.types {
-            all.push(self.schema(ty, depth + 1)?);
-        }
+        let all = union.types.iter().map(|ty| self.schema(ty, depth + 1));
+        let all: Vec<Value> = all.collect::<Result<_, _>>()?;
         // A union of constants is an enum.
         let constants = all.iter().map(|schema| schema.get("const").cloned());
         match constants.collect::<Option<Vec<Value>>>() {
@@ -240,10 +238,7 @@ impl Reader<'_> {
             return self.refused(reference.span, "write the type itself");
         };
         let parameters: &[Box<TsType>] = match &reference.type_params {
-            Some(parameters) => {
-                let TsTypeParamInstantiation { params, .. } = &**parameters;
-                params
-            }
+            Some(parameters) => &parameters.params,
             None => &[],
         };
         match (name.sym.as_str(), parameters) {
