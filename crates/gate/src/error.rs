@@ -1,9 +1,10 @@
 //! Errors of calls.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ruling::Ruling;
@@ -138,11 +139,6 @@ impl CallError {
     /// The result that does not fit its tool's `outputSchema` ([`code::RESULT_MISMATCH`]).
     #[doc(hidden)]
     pub fn mismatched_result(&self) -> Option<&RawValue> {
-        #[derive(Deserialize)]
-        struct Mismatch<'a> {
-            #[serde(borrow)]
-            result: &'a RawValue,
-        }
         let CallErrorKind::Protocol {
             code: code::RESULT_MISMATCH,
             data: Some(data),
@@ -151,8 +147,8 @@ impl CallError {
         else {
             return None;
         };
-        let mismatch: Mismatch<'_> = serde_json::from_str(data.get()).ok()?;
-        Some(mismatch.result)
+        let data: HashMap<&str, &RawValue> = serde_json::from_str(data.get()).ok()?;
+        data.get("result").copied()
     }
 }
 
