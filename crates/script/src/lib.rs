@@ -75,13 +75,12 @@ pub fn rewritten(source: &str) -> Option<String> {
 /// [`MAX_DEPTH`].
 pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
     if source.len() > MAX_SCRIPT_BYTES {
-        return Err(ScriptError::new(
+        let message = format!(
+            "the script is over the limit of {MAX_SCRIPT_BYTES} bytes; let it fetch its data with tools"
+        );
+        return Err(ScriptError::without_place(
             ScriptErrorKind::TooLong,
-            format!(
-                "the script is over the limit of {MAX_SCRIPT_BYTES} bytes; let it fetch its data with \
-                 tools"
-            ),
-            None,
+            message,
         ));
     }
     let prepared = parser_stack::run(source, prepare_or_rewrite);
@@ -89,7 +88,7 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
 }
 
 fn internal(message: impl Into<String>) -> ScriptError {
-    ScriptError::new(ScriptErrorKind::Internal, message, None)
+    ScriptError::without_place(ScriptErrorKind::Internal, message)
 }
 
 fn parser_failed(text: &str) -> ScriptError {
@@ -101,11 +100,7 @@ fn parser_failed(text: &str) -> ScriptError {
         (Ok(source), Some(position)) => {
             source.error(ScriptErrorKind::Syntax, parse::OLD_COMMENT, position)
         }
-        _ => ScriptError::new(
-            ScriptErrorKind::Internal,
-            "the parser failed on this script; write it in simpler pieces",
-            None,
-        ),
+        _ => internal("the parser failed on this script; write it in simpler pieces"),
     }
 }
 
