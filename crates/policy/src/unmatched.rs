@@ -58,17 +58,6 @@ impl KnownTools<'_> {
     }
 }
 
-/// Why a rule has no effect.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Why {
-    /// It matches the name of no tool.
-    NoTool,
-    /// It has expired.
-    Expired,
-    /// Its other conditions hold for no call, or other rules decide before it.
-    NoCall,
-}
-
 impl Rules {
     /// The rules without effect on these tools. Rules that may be about a tool of an unlisted server
     /// are left out.
@@ -76,16 +65,19 @@ impl Rules {
     pub fn unmatched(&self, known: &KnownTools<'_>) -> Vec<Unmatched> {
         let rules = self.as_slice().iter().enumerate();
         let unmatched = rules.filter_map(|(index, rule)| {
-            let (why, message) = self.why_unmatched(index, rule, known)?;
+            let expired = rule.expires.filter(|expires| *expires <= known.now);
+            let (message, has_tool) = match expired {
+                Some(at) => (format!("decides nothing: it expired at {at}"), true),
+                None => self.why_unmatched(index, rule, known)?,
+            };
             let mut unlisted = known.unlisted.iter();
-            if why != Why::Expired && unlisted.any(|server| rule.may_be_about(server)) {
+            if expired.is_none() && unlisted.any(|server| rule.may_be_about(server)) {
                 return None;
             }
             let is_about =
                 |tool: &ToolName<'_>| rule.matches_name(*tool) && rule.is_about_server(tool.server);
-            let forbids = why == Why::NoTool
-                && rule.effect == Effect::Deny
-                && !known.uncallable.iter().any(is_about);
+            let forbids =
+                !has_tool && rule.effect == Effect::Deny && !known.uncallable.iter().any(is_about);
             Some(Unmatched {
                 what: rule.to_string(),
                 message: format!("{rule} {message}"),
@@ -95,16 +87,15 @@ impl Rules {
         unmatched.collect()
     }
 
+    /// Why a rule has no effect, and if it matches a tool. Then its other conditions hold for no
+    /// call, or other rules decide before it.
     fn why_unmatched(
         &self,
         index: usize,
         rule: &Rule,
         known: &KnownTools<'_>,
-    ) -> Option<(Why, String)> {
-        let no_call = |message: &str| Some((Why::NoCall, message.to_owned()));
-        if let Some(at) = rule.expires.filter(|expires| *expires <= known.now) {
-            return Some((Why::Expired, format!("decides nothing: it expired at {at}")));
-        }
+    ) -> Option<(String, bool)> {
+        let no_call = |message: &str| Some((message.to_owned(), true));
         let mut left: Vec<&KnownTool<'_>> = known
             .tools
             .iter()
@@ -112,7 +103,7 @@ impl Rules {
             .collect();
         if left.is_empty() {
             let advice = (known.advice)(rule.pattern.as_str());
-            return Some((Why::NoTool, format!("matches no tool{advice}")));
+            return Some((format!("matches no tool{advice}"), false));
         }
         left.retain(|tool| rule.is_about_server(tool.facts.name.server));
         if left.is_empty() {
@@ -120,7 +111,7 @@ impl Rules {
                 .map(|nearest| format!("; did you mean {nearest:?}?"))
                 .unwrap_or_default();
             let message = format!("matches no tool of such a server{meant}");
-            return Some((Why::NoTool, message));
+            return Some((message, false));
         }
         left.retain(|it| rule.trusted.is_none_or(|wanted| wanted == it.facts.trusted));
         if left.is_empty() {
@@ -148,7 +139,7 @@ impl Rules {
         if let Some(earlier) = self.taker(index, rule, &left) {
             return no_call(&format!("never decides: {earlier} comes first"));
         }
-        undeclared_argument(rule, &left).map(|message| (Why::NoCall, message))
+        undeclared_argument(rule, &left).map(|message| (message, true))
     }
 
     /// One of the rules that decide about each of the tools before `rule` does.
