@@ -76,7 +76,8 @@ pub fn rewritten(source: &str) -> Option<String> {
 pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
     if source.len() > MAX_SCRIPT_BYTES {
         let message = format!(
-            "the script is over the limit of {MAX_SCRIPT_BYTES} bytes; let it fetch its data with tools"
+            "the script is over the limit of {MAX_SCRIPT_BYTES} bytes; let it fetch its data with \
+             tools"
         );
         return Err(ScriptError::without_place(
             ScriptErrorKind::TooLong,
