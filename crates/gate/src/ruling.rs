@@ -430,6 +430,12 @@ mod tests {
             let advice = ruling.advice("db_query");
             assert!(advice.contains(for_caller), "{advice}");
         }
+        // A rule under permissions.allow would come after the one that asks.
+        let ask = Rule::parse(Effect::Ask, &json!("db_*")).expect("a rule");
+        let mut asked = Decision::new(Verdict::Ask, Because::NoRule);
+        asked.asked_by = Some(Arc::new(ask));
+        let advice = Ruling::new(asked, None).advice("db_query");
+        assert_eq!(advice, "allow it with --allow db_query");
     }
 
     #[test]

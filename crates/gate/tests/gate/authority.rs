@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use callgate_gate::{
     Answer, CallOptions, GrantStore, GrantStoreError, NoAsker, OneAtATime, Question,
 };
-use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
+use callgate_policy::{Definition, Grant, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
 use futures::future::{BoxFuture, join_all};
@@ -182,14 +182,6 @@ async fn question_shows_title_script_line_and_earlier_calls() {
     servers.shut_down().await;
 }
 
-fn at_most(calls: u32) -> Arc<Rules> {
-    let mut rule = Rule::new(Effect::Allow, Pattern::new("*").expect("a pattern"));
-    rule.max_calls = Some(calls);
-    let mut rules = Rules::default();
-    rules.push(rule);
-    Arc::new(rules)
-}
-
 /// A server chooses the names of its tools; a shell would expand `$x` to nothing.
 #[tokio::test]
 async fn suggested_allow_flag_is_shell_quoted() {
@@ -200,27 +192,6 @@ async fn suggested_allow_flag_is_shell_quoted() {
         ..target("flaky", "empty")
     };
     expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is no one to ask; allow it with --allow 'flaky_empty$x', or with \"flaky_empty$x\" under permissions.allow"].assert_eq(&go(&run, target).await);
-    servers.shut_down().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn concurrent_calls_do_not_exceed_max_calls() {
-    let servers = in_time(Servers::connect(vec![odd("counter")])).await;
-    let run = servers.run(at_most(10), Arc::new(NoAsker));
-    let calls = (0..100).map(|_| {
-        let run = run.clone();
-        tokio::spawn(async move { call(&run, "counter", "wait", json!({ "calls": 10 })).await })
-    });
-    // With nine the server would wait for ever, and with eleven once more.
-    let results = in_time(join_all(calls)).await;
-    let results = results.into_iter().map(|result| result.expect("no panic"));
-    let went = results.filter(|result| result == r#"{"inFlight":10}"#);
-    assert_eq!(went.count(), 10);
-    let sent = run
-        .ledger()
-        .into_iter()
-        .filter(|line| line.took_ms.is_some());
-    assert_eq!(sent.count(), 10);
     servers.shut_down().await;
 }
 

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{Answer, Asker, CallOptions, NoAsker, OneAtATime, Question, Reply};
-use callgate_policy::{Definition, Grant, Rules};
+use callgate_policy::Rules;
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{Run, Runs as _, Target, call, go, in_time, odd, raw, setup, show, target};
+use crate::support::{Run, Runs as _, call, go, in_time, odd, raw, show, target};
 
 /// Answers from a list, and records the questions.
 #[derive(Default)]
@@ -150,40 +150,6 @@ async fn read_only_hint_needs_a_trusted_server() {
         expected.assert_eq(&go(&run, target).await);
         servers.shut_down().await;
     }
-}
-
-/// A rule under permissions.allow would come after the one that asks.
-#[tokio::test]
-async fn void_grant_before_ask_rule_suggests_flag() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
-    let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
-    let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
-    for (ask, expected) in [
-        (
-            None,
-            expect![
-                "flaky_empty was not called: needs approval: the grant for this run is void: the server changed the tool, and there is no one to ask; allow it with --allow flaky_empty, or with \"flaky_empty\" under permissions.allow"
-            ],
-        ),
-        (
-            Some("flaky_*"),
-            expect![[
-                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void: the server changed the tool, and there is no one to ask; allow it with --allow flaky_empty"#
-            ]],
-        ),
-    ] {
-        let rules = Rules::builder();
-        let rules = ask.into_iter().fold(rules, |rules, it| rules.ask(it));
-        let rules = rules.build().expect("patterns");
-        let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
-        setup.rules.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
-        let target = Target {
-            definition: Some(Arc::new(now.clone())),
-            ..target("flaky", "empty")
-        };
-        expected.assert_eq(&go(&servers.run_with(setup), target).await);
-    }
-    servers.shut_down().await;
 }
 
 #[tokio::test]

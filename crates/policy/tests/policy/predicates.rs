@@ -50,13 +50,8 @@ fn prefix() {
         [{ "prefix": "/data/" }, ["/data/x"]] → deny
         [{ "prefix": "/data/" }, "/data/../etc/passwd"] → deny
         [{ "prefix": "/etc/" }, "/data/../etc/passwd"] → deny
-        [{ "prefix": "/data/" }, "/data/..\u00a0"] → deny
-        [{ "prefix": "/data/" }, "/data/..%C2%A0"] → deny
         [{ "prefix": "/data/" }, "/data/.\u200b./x"] → deny
-        [{ "prefix": "https://a/v1/" }, "https://a/v1/%2e%2e/admin"] → deny
         [{ "prefix": "https://a/v1/" }, "https://a/v1/%2\te%2\ne/admin"] → deny
-        [{ "prefix": "https://a/v1/" }, "https://a/v1/..;/admin"] → deny
-        [{ "glob": "https://a/v1/**" }, "https://a/v1/%2\te%2\ne/admin"] → deny
         [{ "glob": "https://a/v1/**" }, "https://a/v1/..;/admin"] → deny"#,
     );
 }

@@ -62,18 +62,12 @@ fn nullable_keyword_allows_null() {
 
 #[test]
 fn unsupported_schemas_give_unknown() {
-    let cases = r##"
-        { "$ref": "https://example.com/a.json" } → the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"
-        { "$dynamicRef": "#a" } → the schema has "$dynamicRef"; remove it
-        { "items": { "$id": "https://example.com/" } } → the schema has "$id"; remove it
-        { "pattern": "^(?=a)" } → the schema is not a valid JSON Schema, at "/pattern": value is not a "regex"
-        { "type": "text" } → the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword
-        { "anyOf": [{ "$ref": "#" }] } → the schema refers to itself with "#" for the same value"##;
-    for case in cases.trim().lines() {
-        let (schema, expected) = case.trim().split_once(" → ").expect(case);
-        let schema = serde_json::from_str(schema).expect(case);
-        check(&schema, "1", &format!("unknown: {expected}"));
-    }
+    let look_ahead = json!({ "pattern": "^(?=a)" });
+    let expected = "unknown: the schema is not a valid JSON Schema, at \"/pattern\": value is not a \
+                    \"regex\"";
+    check(&look_ahead, "1", expected);
+    let nested = json!({ "items": { "$id": "https://example.com/" } });
+    check(&nested, "1", "unknown: the schema has \"$id\"; remove it");
     let long = json!({ "enum": ["x".repeat(1 << 20)] });
     let expected = "unknown: the schema has 1048589 bytes, over the limit of 1048576";
     check(&long, "1", expected);
