@@ -59,11 +59,6 @@ impl Pattern {
 pub struct ServerPattern(String);
 
 impl ServerPattern {
-    /// Keeps `text` as a pattern; `None` if it is empty.
-    pub fn new(text: &str) -> Option<Self> {
-        (!text.is_empty()).then(|| Self(text.to_owned()))
-    }
-
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -79,8 +74,12 @@ impl FromStr for ServerPattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
-        let message = "empty pattern; write a server's name, or leave \"server\" out".to_owned();
-        Self::new(text).ok_or(PatternError { message })
+        if text.is_empty() {
+            let message =
+                "empty pattern; write a server's name, or leave \"server\" out".to_owned();
+            return Err(PatternError { message });
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 

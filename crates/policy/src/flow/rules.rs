@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Side};
-use crate::name_pattern::{Pattern, ServerPattern};
-use crate::tool_name::ToolName;
+use crate::name_pattern::Pattern;
+use crate::tool_name::{ToolName, matches};
 use crate::verdict::Verdict;
 
 /// The rules over flows, and their labels. Empty rules are the default: they let every flow pass.
@@ -74,11 +74,9 @@ impl FlowRules {
 
     /// True if an end of a rule is this tool. `widens` says whether the rule lets data pass.
     pub(super) fn is_end(&self, end: &FlowEnd, tool: ToolName<'_>, widens: bool) -> bool {
-        match end {
-            FlowEnd::Label(label) => self.labels(tool, widens).contains(label.as_str()),
-            FlowEnd::Name(pattern) => {
-                pattern.matches(tool.server) || tool.is_matched(pattern.as_str(), widens)
-            }
+        match end.label() {
+            Some(label) => self.labels(tool, widens).contains(label),
+            None => matches(&end.0, tool.server) || tool.is_matched(&end.0, widens),
         }
     }
 
@@ -180,23 +178,21 @@ impl fmt::Display for FlowRule {
 }
 
 /// One end of a flow, as rules name it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
-pub enum FlowEnd {
-    /// Servers and tools with this label.
-    Label(String),
-    /// Servers by name, and tools by generated name or as `server/tool`.
-    Name(ServerPattern),
-}
+pub struct FlowEnd(pub(super) String);
 
 impl FlowEnd {
-    /// Reads `label:NAME`, or a pattern over names. `None` if nothing is named.
+    /// Reads `label:NAME` for servers and tools with that label, or a pattern over the names of
+    /// servers, and of tools by generated name or as `server/tool`. `None` if nothing is named.
     pub fn parse(text: &str) -> Option<Self> {
-        match text.strip_prefix("label:") {
-            Some(label) => (!label.is_empty()).then(|| Self::Label(label.to_owned())),
-            None => ServerPattern::new(text).map(Self::Name),
-        }
+        (!matches!(text, "" | "label:")).then(|| Self(text.to_owned()))
+    }
+
+    /// The label; `None` for a pattern over names.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.0.strip_prefix("label:")
     }
 }
 
@@ -210,19 +206,7 @@ impl TryFrom<String> for FlowEnd {
 
 impl fmt::Display for FlowEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Label(label) => write!(f, "\"label:{label}\""),
-            Self::Name(pattern) => pattern.fmt(f),
-        }
-    }
-}
-
-impl Serialize for FlowEnd {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Label(label) => serializer.serialize_str(&format!("label:{label}")),
-            Self::Name(pattern) => serializer.serialize_str(pattern.as_str()),
-        }
+        write!(f, "{:?}", self.0)
     }
 }
 

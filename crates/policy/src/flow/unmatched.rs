@@ -2,6 +2,7 @@
 
 use super::rules::{FlowEnd, FlowRule, FlowRules};
 use crate::facts::KnownTool;
+use crate::tool_name::matches;
 use crate::unmatched::{KnownTools, Unmatched};
 use crate::verdict::Verdict;
 
@@ -13,12 +14,9 @@ impl FlowRules {
             let ends = [("from", &rule.from), ("to", &rule.to)];
             let mut ends = ends.into_iter();
             let (key, end) = ends.find(|(_, end)| !self.may_be(end, rule.widens(), known))?;
-            let why = match end {
-                FlowEnd::Label(_) => "no server or tool has this label".to_owned(),
-                FlowEnd::Name(name) => {
-                    let advice = (known.advice)(name.as_str());
-                    format!("there is no such server or tool{advice}")
-                }
+            let why = match end.label() {
+                Some(_) => "no server or tool has this label".to_owned(),
+                None => format!("there is no such server or tool{}", (known.advice)(&end.0)),
             };
             Some(Unmatched {
                 what: rule.to_string(),
@@ -36,7 +34,7 @@ impl FlowRules {
             let what = format!("label {label:?} of \"{pattern}\" in toolLabels");
             let advice = (known.advice)(pattern.as_str());
             let forbids = |rule: &FlowRule| {
-                let is_it = |end: &FlowEnd| matches!(end, FlowEnd::Label(it) if it == label);
+                let is_it = |end: &FlowEnd| end.label() == Some(label.as_str());
                 rule.action == Verdict::Deny && (is_it(&rule.from) || is_it(&rule.to))
             };
             Unmatched {
@@ -54,12 +52,12 @@ impl FlowRules {
         if known.tools.iter().any(is_end) {
             return true;
         }
-        match end {
-            FlowEnd::Name(pattern) => {
+        match end.label() {
+            None => {
                 let mut unlisted = known.unlisted.iter();
-                unlisted.any(|it| pattern.matches(it.server)) || known.may_come(pattern.as_str())
+                unlisted.any(|it| matches(&end.0, it.server)) || known.may_come(&end.0)
             }
-            FlowEnd::Label(label) => {
+            Some(label) => {
                 let is_unlisted = |name: &str| known.unlisted.iter().any(|it| it.server == name);
                 let mut servers = self.servers.iter();
                 let mut tools = self.tools.iter();
