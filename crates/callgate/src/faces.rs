@@ -6,8 +6,8 @@ pub use callgate_gate::{About, Changed, Done, LedgerOptions, NoAsker, OneAtATime
 pub use callgate_models::Api;
 pub use callgate_policy::flow::{Finding, FlowRules};
 pub use callgate_policy::{
-    Because, Decision, Definition, Effect, Pattern, PatternError, Permission, Rule, ToolName,
-    Verdict, listed_members,
+    Because, Decision, Definition, Effect, Pattern, Permission, Rule, ToolName, Verdict,
+    listed_members,
 };
 pub use callgate_rust_types::RustTypes;
 pub use callgate_sandbox::{Jail, JailLayer, JailOptions, WorkerProgram, machine_memory};

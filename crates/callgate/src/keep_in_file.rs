@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use callgate_gate::{GrantStore, GrantStoreError};
-use callgate_policy::{Grant, PatternError};
+use callgate_policy::{Grant, RuleError};
 use futures::future::BoxFuture;
 
 use crate::config;
@@ -31,7 +31,7 @@ impl GrantStore for KeepInFile {
 }
 
 /// A grant as an item of `permissions`, `allow`.
-fn rule(grant: &Grant) -> Result<String, PatternError> {
+fn rule(grant: &Grant) -> Result<String, RuleError> {
     // With spaces, as a person would write it.
     let rule = grant.to_rule()?.to_json();
     let serde_json::Value::Object(members) = &rule else {

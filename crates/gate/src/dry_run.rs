@@ -38,7 +38,7 @@ impl DryRun {
     ///
     /// [`RuleError`] for a pattern that could never match.
     pub fn read(mut self, pattern: &str) -> Result<Self, RuleError> {
-        self.reads.push(pattern.parse().map_err(RuleError::from)?);
+        self.reads.push(pattern.parse()?);
         Ok(self)
     }
 

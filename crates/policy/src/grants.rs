@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 use crate::definition::Definition;
 use crate::facts::CallFacts;
-use crate::name_pattern::{Pattern, PatternError};
+use crate::name_pattern::Pattern;
+use crate::parse::RuleError;
 use crate::rule::{Effect, Rule};
 
 /// Permission to call one function, given by a person who was asked.
@@ -49,9 +50,9 @@ impl Grant {
     }
 
     /// The grant as an allow rule for a configuration file.
-    /// The error: [`PatternError`] for a function that no generated name can be.
+    /// The error: no generated name can be that of the function.
     #[doc(hidden)]
-    pub fn to_rule(&self) -> Result<Rule, PatternError> {
+    pub fn to_rule(&self) -> Result<Rule, RuleError> {
         let mut rule = Rule::new(Effect::Allow, Pattern::name(&self.function)?);
         rule.definition = self.definition.as_deref().map(|known| *known.hash());
         Ok(rule)

@@ -32,7 +32,7 @@ pub use decision::{Because, Decision, Permission};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
 pub use grants::{Grant, Inapplicable, Scope, SessionGrants};
-pub use name_pattern::{Pattern, PatternError, ServerPattern};
+pub use name_pattern::{Pattern, ServerPattern};
 pub use parse::RuleError;
 pub use permissions::{Count, Permissions};
 pub use pointer::Pointer;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::parse::RuleError;
 use crate::tool_name::{ToolName, matches, pairs};
 
 /// A pattern over the names of functions (`{server}_{tool}`), or with a `/` over pairs of a
@@ -14,32 +15,31 @@ pub struct Pattern(String);
 
 impl Pattern {
     /// Checks `text` and keeps it as a pattern.
-    /// The error: [`PatternError`] when the text is empty, has a character that no function's name
-    /// can have, or is half a pair, so that it could never match.
-    pub fn new(text: &str) -> Result<Self, PatternError> {
+    /// The error: the text is empty, has a character that no function's name can have, or is half a
+    /// pair, so that it could never match.
+    pub fn new(text: &str) -> Result<Self, RuleError> {
         if text.is_empty() {
-            let message = format!("empty pattern; {NAME_OR_STAR}");
-            return Err(PatternError { message });
+            return Err(RuleError(format!("empty pattern; {NAME_OR_STAR}")));
         }
         if text.contains('/') {
             if pairs(text).any(|(server, tool)| !server.is_empty() && !tool.is_empty()) {
                 return Ok(Self(text.to_owned()));
             }
             let message = format!("pattern {text:?} can never match: {WHOLE_PAIR}");
-            return Err(PatternError { message });
+            return Err(RuleError(message));
         }
         match text.chars().find(|c| !can_occur(*c)) {
             None => Ok(Self(text.to_owned())),
-            Some(unfit) => Err(PatternError::new(text, unfit)),
+            Some(unfit) => Err(unfit_error(text, unfit)),
         }
     }
 
     /// The pattern that matches one function and no other.
-    /// The error: [`PatternError`] when no function can have this name.
-    pub fn name(function: &str) -> Result<Self, PatternError> {
+    /// The error: no function can have this name.
+    pub fn name(function: &str) -> Result<Self, RuleError> {
         match function.chars().find(|c| matches!(c, '*' | '/')) {
             None => Self::new(function),
-            Some(unfit) => Err(PatternError::new(function, unfit)),
+            Some(unfit) => Err(unfit_error(function, unfit)),
         }
     }
 
@@ -71,13 +71,12 @@ impl ServerPattern {
 }
 
 impl FromStr for ServerPattern {
-    type Err = PatternError;
+    type Err = RuleError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
+    fn from_str(text: &str) -> Result<Self, RuleError> {
         if text.is_empty() {
-            let message =
-                "empty pattern; write a server's name, or leave \"server\" out".to_owned();
-            return Err(PatternError { message });
+            let message = "empty pattern; write a server's name, or leave \"server\" out";
+            return Err(RuleError(message.to_owned()));
         }
         Ok(Self(text.to_owned()))
     }
@@ -101,9 +100,9 @@ impl fmt::Display for Pattern {
 }
 
 impl FromStr for Pattern {
-    type Err = PatternError;
+    type Err = RuleError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
+    fn from_str(text: &str) -> Result<Self, RuleError> {
         Self::new(text)
     }
 }
@@ -111,37 +110,27 @@ impl FromStr for Pattern {
 const NAME_OR_STAR: &str = "write a tool's generated name, or \"*\" for every tool";
 const WHOLE_PAIR: &str = "write both names, as in \"server/tool\"";
 
-/// The error about a pattern that could never match.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct PatternError {
-    message: String,
-}
-
-impl PatternError {
-    /// The error about a pattern with a character that no function's name has.
-    fn new(pattern: &str, unfit: char) -> Self {
-        let meant = pattern.trim().replace(|c| !can_occur(c), "_");
-        // Other clients write `mcp__server__tool`.
-        let meant = match meant.strip_prefix("mcp__") {
-            Some(rest) => rest.replacen("__", "_", 1),
-            None => meant,
-        };
-        let message = if pattern.trim().is_empty() {
-            format!("pattern {pattern:?} is only white space; {NAME_OR_STAR}")
-        } else {
-            let why = if unfit.is_whitespace() {
-                "no white space".to_owned()
-            } else {
-                format!("\"_\" in place of {:?}", unfit.to_string())
-            };
-            format!(
-                "pattern {pattern:?} can never match: generated names have {why}; did you mean \
-                 {meant:?}?"
-            )
-        };
-        Self { message }
+/// The error about a pattern with a character that no function's name has.
+fn unfit_error(pattern: &str, unfit: char) -> RuleError {
+    if pattern.trim().is_empty() {
+        return RuleError(format!(
+            "pattern {pattern:?} is only white space; {NAME_OR_STAR}"
+        ));
     }
+    let meant = pattern.trim().replace(|c| !can_occur(c), "_");
+    // Other clients write `mcp__server__tool`.
+    let meant = match meant.strip_prefix("mcp__") {
+        Some(rest) => rest.replacen("__", "_", 1),
+        None => meant,
+    };
+    let why = if unfit.is_whitespace() {
+        "no white space".to_owned()
+    } else {
+        format!("\"_\" in place of {:?}", unfit.to_string())
+    };
+    RuleError(format!(
+        "pattern {pattern:?} can never match: generated names have {why}; did you mean {meant:?}?"
+    ))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::condition::Condition;
 use crate::equality::order;
-use crate::name_pattern::PatternError;
 use crate::path_dots::has_dot_segment;
 use crate::rule::{Effect, Rule};
 use crate::text_pattern::TextPattern;
@@ -20,16 +19,10 @@ const MAX_CONDITIONS: usize = 64;
 /// The maximum number of values in a list.
 const MAX_VALUES: usize = 1_000;
 
-/// The error about an entry that is not a rule.
+/// The error about an entry that is not a rule, or a pattern that could never match.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct RuleError(String);
-
-impl From<PatternError> for RuleError {
-    fn from(error: PatternError) -> Self {
-        in_words(error)
-    }
-}
+pub struct RuleError(pub(crate) String);
 
 impl Rule {
     /// Reads an entry of `permissions.allow`, `ask` or `deny`: a pattern, or an
@@ -37,7 +30,7 @@ impl Rule {
     /// The error: the first mistake of the entry.
     pub fn parse(effect: Effect, entry: &Value) -> Result<Self, RuleError> {
         match entry {
-            Value::String(text) => Ok(Self::new(effect, text.parse().map_err(in_words)?)),
+            Value::String(text) => Ok(Self::new(effect, text.parse()?)),
             Value::Object(_) => {
                 let rule = Self::deserialize(entry).map_err(in_words)?;
                 rule.with_effect(effect)
