@@ -1,7 +1,6 @@
 //! Grants: permission to call a function, given while a run or a session goes on.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -66,10 +65,10 @@ impl Grant {
 
 /// The grants of a session, or of one run. They are shared between threads. Those of a session
 /// also count the uses of rules by calls without a script.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct SessionGrants(Mutex<Granted>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Granted {
     by_function: HashMap<String, Vec<Arc<Grant>>>,
     /// The uses of each rule by calls without a script, by the text of the rule.
@@ -145,12 +144,4 @@ pub(crate) fn use_once(used: &mut u32, max: u32, take: bool) -> bool {
     let is_left = *used < max;
     *used += u32::from(is_left && take);
     is_left
-}
-
-impl fmt::Debug for SessionGrants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let granted = self.0.lock();
-        let grants = granted.by_function.values().flatten();
-        f.debug_list().entries(grants).finish()
-    }
 }
