@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use crate::grant_store::GrantStoreError;
-use crate::ledger::new_id;
+use crate::ids::question_id;
 
 /// The pause before a question that waited for its turn: the answer before it may cover its call.
 const AFTER_ANSWER: Duration = Duration::from_millis(100);
@@ -171,7 +171,7 @@ impl Question {
     #[doc(hidden)]
     pub fn of_call(server: &str, tool: &str, arguments: &str) -> Self {
         Self {
-            id: new_id('q'),
+            id: question_id(),
             function: format!("{server}_{tool}"),
             server: server.to_owned(),
             tool: tool.to_owned(),

@@ -16,7 +16,8 @@ use crate::arguments::{Arguments, schema_problem};
 use crate::ask::{About, Answer, Asker, Changed, Question, Reply, ScriptLine};
 use crate::flows::Flows;
 use crate::grant_store::{Definitions, GrantStore};
-use crate::ledger::{Ledger, new_id};
+use crate::ids::question_id;
+use crate::ledger::Ledger;
 use crate::open_question::{OpenQuestion, OpenQuestions};
 use crate::pending_call::PendingCall;
 use crate::review::Reviewers;
@@ -358,7 +359,7 @@ impl Authority {
             })
         };
         Question {
-            id: new_id('q'),
+            id: question_id(),
             function: tool.function.clone(),
             server: definition.server.clone(),
             tool: definition.name.clone(),

@@ -15,6 +15,7 @@ mod error;
 mod failure_message;
 mod flows;
 mod grant_store;
+mod ids;
 mod ledger;
 mod open_question;
 mod output_check;
@@ -32,9 +33,10 @@ pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, CallErrorKind, code};
 pub use grant_store::{Definitions, GrantStore, GrantStoreError};
+pub use ids::run_id;
 pub use ledger::{
     CallEvent, DEFAULT_LEDGER_BYTES, Finding, Head, LedgerError, LedgerEvent, LedgerFile,
-    LedgerLine, LedgerOptions, LedgerSink, MAX_LINE_BYTES, Outcome, Summary, Verifier, run_id,
+    LedgerLine, LedgerOptions, LedgerSink, MAX_LINE_BYTES, Outcome, Summary, Verifier,
 };
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;

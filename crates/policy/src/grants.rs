@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::definition::Definition;
+use crate::error::RuleError;
 use crate::facts::CallFacts;
 use crate::name_pattern::Pattern;
-use crate::parse::RuleError;
 use crate::rule::{Effect, Rule};
 
 /// Permission to call one function, given by a person who was asked.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::parse::RuleError;
+use crate::error::RuleError;
 use crate::tool_name::{ToolName, matches, pairs};
 
 /// A pattern over the names of functions (`{server}_{tool}`), or with a `/` over pairs of a

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::condition::Condition;
 use crate::equality::order;
+use crate::error::RuleError;
 use crate::path_dots::has_dot_segment;
 use crate::rule::{Effect, Rule};
 use crate::text_pattern::TextPattern;
@@ -18,11 +19,6 @@ use crate::text_pattern::TextPattern;
 const MAX_CONDITIONS: usize = 64;
 /// The maximum number of values in a list.
 const MAX_VALUES: usize = 1_000;
-
-/// The error about an entry that is not a rule, or a pattern that could never match.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RuleError(pub(crate) String);
 
 impl Rule {
     /// Reads an entry of `permissions.allow`, `ask` or `deny`: a pattern, or an

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::condition::Condition;
 use crate::decision::{Because, Decision, Permission};
+use crate::error::RuleError;
 use crate::facts::CallFacts;
 use crate::grants::{Answer, Inapplicable, Scope};
-use crate::parse::RuleError;
 use crate::rule::{Effect, Rank, Rule};
 use crate::rule_match::{Match, rule_match};
 use crate::verdict::Verdict;

@@ -20,7 +20,6 @@ use callgate_catalog::Tool;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 pub use call_line::LedgerLine;
 pub use events::{CallEvent, LedgerEvent, LedgerSink};
@@ -31,6 +30,7 @@ pub use verify::{Finding, Head, MAX_LINE_BYTES, Summary, Verifier};
 
 use crate::ask::Done;
 use crate::error::{CallError, code};
+use crate::ids::run_id;
 use crate::setup::Setup;
 
 /// The limit of lines. Further calls are not sent.
@@ -60,18 +60,6 @@ struct RunEnd {
     status: &'static str,
     total_ms: u64,
     script_ms: Option<u64>,
-}
-
-/// A new id for a run: `r-` and 64 random bits in hexadecimal.
-pub fn run_id() -> String {
-    new_id('r')
-}
-
-/// A new id for a record of this kind.
-pub(crate) fn new_id(kind: char) -> String {
-    // A UUID has fixed bits in each half, at different places.
-    let (one, other) = Uuid::new_v4().as_u64_pair();
-    format!("{kind}-{:016x}", one ^ other)
 }
 
 impl Ledger {

@@ -263,8 +263,7 @@ pub struct Summary {
     pub runs: usize,
     /// Lines of a version without chains, before all lines with one.
     pub unchained: u64,
-    /// Heads of files that were deleted since, as rotation does with the oldest: those of
-    /// [`Fault::Deleted`].
+    /// Heads of files that were deleted since, as rotation does with the oldest.
     pub deleted: usize,
 }
 
