@@ -75,7 +75,7 @@ pub async fn execute(sources: &Sources, args: QuestionsArgs) -> anyhow::Result<u
                 }
             } else {
                 let texts = question.texts.clone().unwrap_or_default();
-                let rows = shown(&question, &texts, None);
+                let rows = laid_out(&texts.short, None);
                 let text = format!("{}{rows}\n", heading(store, &question));
                 print::out(&text)?;
             }
@@ -153,7 +153,7 @@ async fn ask(store: &dyn Store, question: &QuestionRecord) -> io::Result<Said> {
     let texts = question.texts.clone().unwrap_or_default();
     let text = |extent, columns| match extent {
         Shown::Whole => laid_out(&texts.whole, columns),
-        _ => heading(store, question) + &shown(question, &texts, columns),
+        _ => heading(store, question) + &laid_out(&texts.short, columns),
     };
     let mut conversation = Conversation::begin().await?;
     ask::ask(&mut conversation, &question.function, &texts, true, text).await
@@ -212,19 +212,6 @@ fn heading(store: &dyn Store, question: &QuestionRecord) -> String {
         &format!("{text}, asked {asked} ago, expires in {left}"),
         SHOWN,
     ) + "\n"
-}
-
-/// A question in short, for a number of columns, with the rule that "always" writes.
-fn shown(question: &QuestionRecord, texts: &QuestionTexts, columns: Option<usize>) -> String {
-    let mut text = laid_out(&texts.short, columns);
-    let has_always = texts.offers.iter().any(|it| it.choice == Choice::Always);
-    if let Some(place) = texts.keeps_in.as_ref().filter(|_| has_always) {
-        let place = label(place, SHOWN);
-        text += &format!("├ [a] adds to permissions.allow of {place}:\n");
-        let rule = format!("{:?}, until its server changes the tool", question.function);
-        text += &quoted(&rule, columns);
-    }
-    text
 }
 
 /// Rows that were made without a width, laid out for a number of columns.

@@ -2,8 +2,8 @@
 
 use callgate::Answer;
 use callgate::faces::asking::choice_of;
-use callgate::faces::store::Choice;
-use callgate_text::{cut_to_width, wrapped};
+use callgate::faces::store::{Choice, QuestionTexts};
+use callgate_text::{cut_to_width, label, quoted, wrapped};
 
 use crate::style::{self, styled};
 
@@ -14,6 +14,8 @@ const DATA: [&str; 3] = ["data of", "such as", "its definition"];
 /// Rows shown of one part of a whole question: more of them would push its head out of the
 /// terminal's memory.
 const MAX_ROWS: usize = 200;
+/// Characters shown of the place of a rule.
+const MAX_PLACE: usize = 300;
 
 /// The rows of a question, in which the function, its arguments, the reason and other servers' data
 /// stand out. Foreign text cannot start a row, so a row says by its start which part begins.
@@ -85,6 +87,20 @@ fn left_out(rows: usize, columns: Option<usize>) -> String {
     }
     let text = format!("├ … {more} more lines; --dry-run --json shows the arguments of calls");
     wrapped(&[text.as_str()], columns.unwrap_or(usize::MAX)) + "\n"
+}
+
+/// The rule that an answer "always" writes, and its place; empty if that is not offered.
+pub fn always_rows(function: &str, question: &QuestionTexts, columns: Option<usize>) -> String {
+    let mut offers = question.offers.iter();
+    let place = question.keeps_in.as_ref();
+    let place = place.filter(|_| offers.any(|offer| offer.choice == Choice::Always));
+    let Some(place) = place else {
+        return String::new();
+    };
+    let place = label(place, MAX_PLACE);
+    let rule = format!("{function:?}, until its server changes the tool");
+    let rule = quoted(&rule, columns);
+    format!("├ [a] adds to permissions.allow of {place}:\n{rule}")
 }
 
 /// A choice in words.

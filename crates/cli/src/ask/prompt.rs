@@ -10,16 +10,17 @@ use callgate::question::Reply;
 use callgate_text::{harmless, label};
 
 use super::edit::edited;
-use super::layout::{capped, highlighted};
+use super::layout::{always_rows, capped, highlighted};
 use crate::terminal::Conversation;
 
 /// Characters shown of an effect.
 const SHOWN: usize = 300;
 
 /// The keys and words of a prompt, in its order.
-const KEYS: [(&str, &str, Key); 8] = [
+const KEYS: [(&str, &str, Key); 9] = [
     ("y", "yes", Key::Answer(Answer::Once)),
     ("r", "run", Key::Answer(Answer::Run)),
+    ("t", "session", Key::Answer(Answer::Session)),
     ("a", "always", Key::Answer(Answer::Always)),
     ("x", "never", Key::Answer(Answer::DenyRun)),
     ("e", "edit", Key::Edit),
@@ -43,6 +44,8 @@ impl Key {
     /// The effect in words; `None` if the question does not offer it.
     fn effect(self, question: &QuestionTexts, can_skip: bool) -> Option<&str> {
         match self {
+            // A run at its own terminal is the whole session.
+            Self::Answer(Answer::Session) if !can_skip => None,
             Self::Answer(answer) => {
                 let mut offers = question.offers.iter();
                 let offer = offers.find(|offer| Some(offer.choice) == choice_of(answer))?;
@@ -95,7 +98,8 @@ pub async fn ask(
         let takes_reason = matches!(act, Key::Answer(answer) if !answer.allows());
         (reason.is_empty() || takes_reason).then(|| (act, reason.to_owned()))
     };
-    let short = rows(Shown::Short, conversation.columns());
+    let columns = conversation.columns();
+    let short = rows(Shown::Short, columns) + &always_rows(function, question, columns);
     conversation.begin_row().await?;
     conversation.show(&short).await?;
     loop {
