@@ -139,6 +139,8 @@ fn question_shows_changes_since_the_always_answer() {
         ├ its definition has changed since it was allowed:
         │ - description: "Changed 0 times"
         │ + description: "Changed 1 times"
+        ├ [a] adds to permissions.allow of callgate.json:
+        │ "odd_fresh", until its server changes the tool
         └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [x] no, to this tool in this run  [e] this call with other arguments  [w] show whole"#]].assert_eq(&question);
     session.send_line("n").expect("answer");
     let rest = session.exp_eof().expect("the end");

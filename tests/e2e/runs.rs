@@ -173,8 +173,8 @@ fn doctor_counts_runs_and_removes_none() {
     for script in ["return 4", "return 5"] {
         assert_eq!(bench.run(script, &[]).code, 0);
     }
-    // By these settings they are too old and too large.
-    let config = json!({ "mcpServers": {}, "store": { "days": 0, "bytes": "1B" } });
+    // By this setting they are too large.
+    let config = json!({ "mcpServers": {}, "store": { "bytes": "1B" } });
     bench.write("callgate.json", &config.to_string());
     let checkup = bench.callgate(&["doctor", "--json"]).json();
     let mut checks = checkup["checks"].as_array().expect("checks").iter();

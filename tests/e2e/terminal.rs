@@ -204,9 +204,7 @@ fn the_question_is_laid_out_for_the_terminal() {
         session
             .exp_string(&as_read("├ arguments:"))
             .expect("the arguments");
-        let arguments = session
-            .exp_string(&as_read("└ allow?"))
-            .expect("the prompt");
+        let arguments = session.exp_string(&as_read("├ [a]")).expect("the rule");
         let bytes: Vec<u8> = arguments
             .chars()
             .map(|c| u8::try_from(u32::from(c)).expect("a byte"))

@@ -9,8 +9,8 @@ use callgate::Answer;
 use callgate::faces::Shown;
 use callgate::faces::asking::{RunContext, reply_record};
 use callgate::faces::store::{
-    Access, Choice, QuestionFilter, QuestionRecord, QuestionState, QuestionTexts, Settled, Store,
-    StoreError, StoreErrorKind,
+    Access, QuestionFilter, QuestionRecord, QuestionState, Settled, Store, StoreError,
+    StoreErrorKind,
 };
 use callgate::question::Reply;
 use callgate_text::{harmless, label, quoted, shown_duration, text_width};

@@ -100,7 +100,9 @@ pub fn always_rows(function: &str, question: &QuestionTexts, columns: Option<usi
     let place = label(place, MAX_PLACE);
     let rule = format!("{function:?}, until its server changes the tool");
     let rule = quoted(&rule, columns);
-    format!("├ [a] adds to permissions.allow of {place}:\n{rule}")
+    let heading = format!("├ [a] adds to permissions.allow of {place}:");
+    let heading = wrapped(&[heading.as_str()], columns.unwrap_or(usize::MAX));
+    format!("{heading}\n{rule}")
 }
 
 /// A choice in words.
