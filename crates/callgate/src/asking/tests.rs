@@ -272,6 +272,32 @@ async fn ways_pass_questions_on_in_order() {
 }
 
 #[tokio::test]
+async fn covered_question_has_its_answer_in_the_store() {
+    for (answer, choice) in [
+        (Answer::Run, Choice::Run),
+        (Answer::DenyRun, Choice::DenyRun),
+    ] {
+        let place = Place::new();
+        let asker = place.asker(LONG, vec![record_way()]);
+        let question = question();
+        let covered_by = Arc::clone(&question.covered_by);
+        let asking = tokio::spawn(async move { asker.ask(question).await });
+        let open = place.question(QuestionState::Open).await;
+        let mut reply = Reply::from(answer);
+        reply.via = Some("question about call 2".to_owned());
+        covered_by.set(reply).expect("no answer yet");
+        asking.abort();
+        let closed = place.question(QuestionState::Answered).await;
+        assert_eq!(closed.id, open.id);
+        let answer = closed.answer.expect("an answer");
+        assert_eq!(
+            (answer.choice, &*answer.via),
+            (choice, "question about call 2")
+        );
+    }
+}
+
+#[tokio::test]
 async fn questions_without_a_store_are_in_memory() {
     let asker = asker(None, LONG, vec![record_way(), way("terminal", Answer::Run)]);
     assert_eq!(asker.ask(question()).await, {

@@ -1,7 +1,7 @@
 //! Open questions, and the details of their answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use callgate_gate::{Answer, Asker, CallOptions, Outcome, Question, Reply};
 use callgate_policy::flow::FlowRules;
@@ -9,6 +9,7 @@ use callgate_policy::{Effect, Rule, Rules, Verdict};
 use callgate_servers::Servers;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::support::{
     Run, Runs as _, Words, call, flow_rule, in_time, named, odd, raw, setup, target,
@@ -102,6 +103,49 @@ async fn one_answer_covers_twenty_open_questions() {
         assert_eq!(lines[19].answered_via, None);
         let sent = lines.iter().filter(|line| line.took_ms.is_some()).count();
         assert_eq!(sent, if answer.allows() { 20 } else { 0 });
+    }
+    servers.shut_down().await;
+}
+
+/// A refusal and a grant come at once. The call that equals the refused one is not sent.
+#[tokio::test]
+async fn refused_call_is_not_covered_by_a_grant() {
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
+    for grant in [Answer::Run, Answer::Session] {
+        let answers = Arc::<Notify>::default();
+        let asker = Arc::new({
+            let (answers, is_first) = (Arc::clone(&answers), AtomicBool::new(true));
+            move |question: Question| {
+                let answers = Arc::clone(&answers);
+                let answer = if question.arguments.contains("Bottom") {
+                    Some(grant)
+                } else {
+                    is_first
+                        .swap(false, Ordering::SeqCst)
+                        .then_some(Answer::Deny)
+                };
+                async move {
+                    match answer {
+                        Some(answer) => {
+                            answers.notified().await;
+                            answer
+                        }
+                        None => std::future::pending().await,
+                    }
+                }
+            }
+        });
+        let run = servers.run_with(setup(Arc::default(), asker));
+        let calls = ["Snug", "Bottom", "Snug"];
+        let calls = calls.map(|text| call(&run, "flaky", "echo", json!({ "text": text })));
+        let calls = join_all(calls);
+        futures::pin_mut!(calls);
+        assert!(futures::poll!(&mut calls).is_pending());
+        answers.notify_waiters();
+        in_time(calls).await;
+        let answers: Vec<_> = run.ledger().iter().map(|line| line.answer).collect();
+        let deny = Some(Answer::Deny);
+        assert_eq!(answers, [deny, Some(grant), deny]);
     }
     servers.shut_down().await;
 }

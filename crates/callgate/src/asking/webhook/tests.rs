@@ -226,6 +226,32 @@ async fn without_a_key_nothing_is_sent() {
     assert_eq!(program.requests(), 0);
 }
 
+#[tokio::test]
+async fn answer_at_link_counts_before_the_program() {
+    for step in [
+        Do::Hang,
+        json(r#"{"answer":"allow"}"#),
+        Do::Answer(500, "text/plain", "down".to_owned()),
+    ] {
+        let program = Program::start([step]).await;
+        let links = AnswerLinks::new("https://gate.example");
+        let link = links.add("a question".to_owned());
+        let url = link.url();
+        let (_, secret) = url.rsplit_once('/').expect("a secret");
+        let no = LinkAnswer {
+            allows: false,
+            reason: Some("low tide".to_owned()),
+        };
+        assert!(links.answer(secret, no));
+        let webhook = Webhook::new(&config(&program.url, SECRET), LONG).expect("a client");
+        let reply = webhook.answer("q-7", "{}", Some(link)).await;
+        assert_eq!(
+            (reply.answer, reply.reason.as_deref()),
+            (Answer::Deny, Some("low tide"))
+        );
+    }
+}
+
 #[test]
 fn signatures_are_those_of_standard_webhooks() {
     for (secret, id, timestamp, body, signature) in [
