@@ -102,7 +102,9 @@ async fn link_answers_its_question_once() {
             } else {
                 "application/json"
             };
+            // A proxy passes the page's origin on, and a host of its own.
             let request = http().post(linked.url(&path));
+            let request = request.header("origin", "https://gate.example");
             send(request.header("content-type", kind).body(body.to_owned()))
         };
         assert!(post("answer=perhaps").await.status().is_client_error());

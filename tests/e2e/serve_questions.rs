@@ -274,8 +274,12 @@ async fn operator_answers_for_a_user_once() {
         }
         assert_eq!(value(&report(&client, &run).await), expected);
     }
+    // A run of the account that is not over HTTP.
+    assert_eq!(bench.run("return 1", &[]).code, 0);
     let (status, runs) = get(&served, OLGA, "runs?limit=5").await;
-    assert!(status == 200 && runs["runs"].is_array(), "{runs}");
+    let faces = runs["runs"].as_array().expect("runs").iter();
+    let faces: Vec<_> = faces.map(|run| run["face"].as_str()).collect();
+    assert_eq!((status, faces), (200, vec![Some("http"); 2]), "{runs}");
     for path in ["questions/q-0123456789abcdef", "runs/r-0123456789abcdef"] {
         assert_eq!(get(&served, OLGA, path).await.0, 404, "{path}");
     }
