@@ -95,12 +95,18 @@ impl ClientHandler for User {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         self.asked.lock().expect("no panic").push(request);
         let answer = self.answers.lock().expect("no panic").pop();
         let result = match answer {
             Some(Value::Null) => return Err(ErrorData::internal_error("no window", None)),
+            // The person looks at it until the server withdraws it.
+            Some(answer) if answer["answer"] == "look" => {
+                context.ct.cancelled().await;
+                let _ = self.told.send("the form is closed".to_owned());
+                return Err(ErrorData::internal_error("withdrawn", None));
+            }
             Some(answer) if answer["action"].is_string() => answer,
             Some(answer) => json!({ "action": "accept", "content": answer }),
             None => json!({ "action": "decline" }),

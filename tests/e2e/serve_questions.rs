@@ -15,8 +15,9 @@ use reqwest::Method;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{RoleClient, RunningService};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-use crate::serve_client::{ERAS, NEWEST, User, call, can, connect, request, shown, value};
+use crate::serve_client::{ERAS, NEWEST, OLDER, User, call, can, connect, request, shown, value};
 
 const CREATE: &str = "return await ticketing_createIssue({ title: 'A', body: 'B' })
     .then(() => 'made', (error) => error.name);";
@@ -157,6 +158,32 @@ async fn form_without_a_choice_passes_to_the_record() {
         answer(&bench, &run, Choice::Run);
         let report = session.result("wait", json!({ "run": run })).await;
         assert_eq!(report, (false, "made\n".to_owned()));
+    }
+}
+
+/// The form stays open in the client until the question is answered in a different process.
+#[tokio::test]
+async fn form_is_withdrawn_after_an_answer_elsewhere() {
+    for version in OLDER {
+        let bench = bench(json!({}));
+        let mut user = User::new(&version, &["look"]);
+        let (told, mut heard) = mpsc::unbounded_channel();
+        user.told = told;
+        let session = connect(&bench, user, &[]).await;
+        let answered = async {
+            let store = store(&bench);
+            let run = loop {
+                if let Some(question) = in_state(&store, QuestionState::Open).pop() {
+                    break question.run;
+                }
+                tokio::task::yield_now().await;
+            };
+            answer(&bench, &run, Choice::Once);
+        };
+        let ((_, said), ()) = tokio::join!(session.run(CREATE), answered);
+        assert_eq!(value(&said), "made", "{version}");
+        let news = heard.recv().await.expect("news");
+        assert_eq!(news, "the form is closed", "{version}");
     }
 }
 

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rmcp::model::{InputRequest, InputRequests, InputResponses};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::client::can_answer;
 
@@ -39,6 +40,8 @@ struct PendingRequest {
     answer: oneshot::Sender<Result<TimedAnswer, NoAnswer>>,
     /// The time when a client got the request, or when it was opened.
     since: Instant,
+    /// Cancelled when the request is withdrawn without an answer.
+    withdrawn: CancellationToken,
     /// The request was sent to a client, which works on it.
     is_sent: bool,
     /// The request was in an answer to a client, which repeats its request.
@@ -98,6 +101,7 @@ impl PendingRequests {
                     request,
                     answer,
                     since: Instant::now(),
+                    withdrawn: CancellationToken::new(),
                     is_sent: false,
                     is_shown: false,
                 };
@@ -122,6 +126,12 @@ impl PendingRequests {
     /// Marks the requests that this client can answer as sent, and returns them.
     pub(crate) fn send_all(&self, client: Offers) -> Vec<(String, InputRequest)> {
         self.marked(client, |request| request.is_sent = true)
+    }
+
+    /// Cancelled when this open request is withdrawn; `None` if it is not open.
+    pub(crate) fn withdrawn(&self, key: &str) -> Option<CancellationToken> {
+        let open = self.open.lock();
+        open.get(key).map(|request| request.withdrawn.clone())
     }
 
     /// Marks the requests that this client can answer as shown, and returns them by key; `None`
@@ -217,7 +227,10 @@ struct Withdraw<'a>(&'a PendingRequests, String);
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
-        self.0.open.lock().remove(&self.1);
+        let request = self.0.open.lock().remove(&self.1);
+        if let Some(request) = request {
+            request.withdrawn.cancel();
+        }
     }
 }
 

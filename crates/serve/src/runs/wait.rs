@@ -8,7 +8,9 @@ use rmcp::model::{
     GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
 };
-use rmcp::service::{OriginatingRequestId, RequestContext, RoleServer, ServiceError};
+use rmcp::service::{
+    OriginatingRequestId, PeerRequestOptions, RequestContext, RoleServer, ServiceError,
+};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
@@ -140,15 +142,28 @@ fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServe
                 return run.pending.answer(&key, Err(NoAnswer::NoClient));
             };
             request.extensions_mut().insert(origin);
-            let sent = peer.send_request(request);
-            let answer = match tokio::time::timeout(run.pending.answer_time, sent).await {
-                Ok(Ok(result)) => serde_json::to_value(&result)
-                    .map_err(|error| NoAnswer::Failed(error.to_string())),
-                Ok(Err(ServiceError::McpError(error))) => {
-                    Err(NoAnswer::Failed(error.message.into_owned()))
+            let Some(withdrawn) = run.pending.withdrawn(&key) else {
+                return;
+            };
+            let options = PeerRequestOptions::no_options();
+            let Ok(mut sent) = peer.send_cancellable_request(request, options).await else {
+                return run.pending.answer(&key, Err(NoAnswer::NoClient));
+            };
+            let answer = tokio::select! {
+                answered = &mut sent.rx => match answered {
+                    Ok(Ok(result)) => serde_json::to_value(&result)
+                        .map_err(|error| NoAnswer::Failed(error.to_string())),
+                    Ok(Err(ServiceError::McpError(error))) => {
+                        Err(NoAnswer::Failed(error.message.into_owned()))
+                    }
+                    Ok(Err(_)) | Err(_) => Err(NoAnswer::NoClient),
+                },
+                () = withdrawn.cancelled() => {
+                    // The client may be gone.
+                    let _ = sent.cancel(Some("an answer is no longer needed".to_owned())).await;
+                    return;
                 }
-                Ok(Err(_gone)) => Err(NoAnswer::NoClient),
-                Err(_late) => Err(NoAnswer::Late),
+                () = sleep(run.pending.answer_time) => Err(NoAnswer::Late),
             };
             run.pending.answer(&key, answer);
         });
