@@ -120,7 +120,7 @@ async fn link_answers_its_question_once() {
 }
 
 #[tokio::test]
-async fn link_without_its_secret_is_nothing() {
+async fn wrong_link_answers_nothing() {
     let (linked, run, path) = Linked::start(false).run().await;
     let shown = linked.get(&path).await.text().await.expect("a page");
     assert!(shown.contains("createIssue"), "{shown}");

@@ -82,7 +82,7 @@ pub enum Because {
     Flow(Option<Box<FlowRule>>, String),
     /// A reviewer of the host decided so, for this reason.
     Reviewer(String),
-    /// An answer allowed the call, which then could not be sent, as this says.
+    /// An answer allowed the call, but it could not be sent, for this reason.
     Unsent(String),
     /// The run may not use the tool's server at all, as this says.
     Scope(String),

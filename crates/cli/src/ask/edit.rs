@@ -41,7 +41,7 @@ pub async fn edited(
     Ok((agreed == Some(true)).then_some(text))
 }
 
-/// The arguments as the editor has left them. The error: why there are none.
+/// The arguments from the editor. The error: why the call is not made with them.
 async fn changed(arguments: &str) -> anyhow::Result<String> {
     let mut file = tempfile::Builder::new().suffix(".json").tempfile()?;
     let before = print::in_lines(arguments).unwrap_or_else(|| arguments.to_owned());
