@@ -46,13 +46,16 @@ fn running_host_keeps_its_worker_program() {
     let (folder, program) = installed();
     let bench = Workbench::with_config(json!({ "mcpServers": {} }));
     let mut host = Host::start_program(&program, &bench, &[]).expect("a handshake");
-    let new = folder.path().join("new");
-    fs::write(&new, "of another build").expect("a file");
-    fs::rename(&new, folder.path().join("callgate-worker")).expect("a replaced file");
-    for _ in 0..3 {
+    for run in 0..4 {
         let ran = host.call("run_script", &json!({ "code": "return 6 * 7" }));
         let (text, is_error) = ran.expect("an answer");
         assert!(!is_error && text.contains("42"), "{text}");
+        if run == 0 {
+            // The program is open now. It is opened after the handshake.
+            let new = folder.path().join("new");
+            fs::write(&new, "of a different build").expect("a file");
+            fs::rename(&new, folder.path().join("callgate-worker")).expect("a replaced file");
+        }
     }
 }
 
