@@ -1,3 +1,5 @@
+//! Records in a store that is slow, full, damaged, or opened late.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
