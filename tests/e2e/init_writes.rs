@@ -103,7 +103,7 @@ fn a_server_with_a_mistake_stops_no_other() {
 }
 
 #[test]
-fn import_refuses_what_the_next_command_refuses() {
+fn import_of_unusable_servers_is_refused() {
     let open = |person: &Person| {
         let mode = fs::Permissions::from_mode(0o777);
         fs::set_permissions(person.bench.path(), mode).is_ok()

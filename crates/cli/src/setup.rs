@@ -236,7 +236,7 @@ pub fn serve_options(loaded: &Loaded, flags: &ServeArgs) -> ServeConfig {
     options
 }
 
-/// Sets the questions of `serve`, in the store of the recorder. False if there is none.
+/// Sets the questions of `serve`, in the store of the recorder. False if there is no store.
 pub async fn set_records(
     records: &Records,
     config: &Config,

@@ -50,7 +50,7 @@ pub(super) fn roots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Ro
     Ok(roots.collect())
 }
 
-/// Whether something is in use, or its settings.
+/// `false` turns the part off; an object has its settings.
 #[derive(JsonSchema)]
 #[schemars(untagged, rename = "SwitchOf{T}")]
 pub(super) enum Switch<T> {

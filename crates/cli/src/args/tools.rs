@@ -34,7 +34,7 @@ pub struct TypesArgs {
     #[arg(value_name = "PATTERN")]
     pub tools: Vec<String>,
 
-    /// How much of each tool: name, summary (name and first line), signature
+    /// The detail of each tool: name, summary (name and first line), signature
     /// (one line with arguments and result) or full (TypeScript declarations)
     #[arg(long, value_name = "LEVEL", default_value_t)]
     pub detail: Detail,
@@ -74,7 +74,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", default_value = "10", value_parser = limit)]
     pub limit: NonZeroUsize,
 
-    /// How much of each tool: name, summary (name and first line), signature
+    /// The detail of each tool: name, summary (name and first line), signature
     /// (one line with arguments and result) or full (TypeScript declarations)
     #[arg(long, value_name = "LEVEL", default_value_t = Detail::Summary)]
     pub detail: Detail,

@@ -62,7 +62,7 @@ pub struct HttpConfig {
     pub sessions_per_user: usize,
     /// The life of a session without messages or progress. Default: `30m`.
     pub session_idle: Duration,
-    /// How long runs may go on when the process ends, before they are cancelled. Default: `10s`.
+    /// The time that runs have at the end of the process. Then they are cancelled. Default: `10s`.
     pub shutdown_time: Duration,
 }
 

@@ -53,7 +53,7 @@ pub struct ServeConfig {
     pub context: ContextConfig,
     /// How long a client without a session may keep the list of tools. Default: `5m`.
     pub tools_ttl: Duration,
-    /// How long a call waits for its script before its answer is that the script goes on. Flag:
+    /// The time that a call waits for its script. Then it is answered that the script continues. Flag:
     /// `--wait`. Default: `45s`.
     pub wait: Duration,
     /// How long a question to a client's user waits. Then a client of 2025-11-25 has not answered;
